@@ -1,0 +1,106 @@
+"""Errors of tallybook: few, named for what happened, each with the exit code that it means.
+
+The message of a ``TallybookError`` is one clear line: what, where, what to do.
+``Retry``, ``NotReached``, ``Permanent`` and ``Snooze`` are not errors of ours:
+a handler raises them to say how its job ends.
+"""
+
+from __future__ import annotations
+
+
+class TallybookError(Exception):
+    """Something failed; the message says what, where and what to do."""
+
+    exit_code = 3
+
+
+class BadInput(TallybookError):
+    """The user gave something that cannot be used; nothing was changed."""
+
+    exit_code = 2
+
+
+class IncompleteInput(TallybookError):
+    """What was read has holes, so no complete answer exists."""
+
+    exit_code = 4
+
+
+class LockHeld(TallybookError):
+    """Another process holds the log lock longer than ``lock_wait_s``; the message names it."""
+
+
+class LogDamaged(IncompleteInput):
+    """The log has a torn line in its middle, a hole or an edit; the message names the place."""
+
+
+class FoldRefused(TallybookError):
+    """An event of the log does not fit the state before it; the book opens read-only."""
+
+
+class ReadOnly(TallybookError):
+    """A change was asked of a book that is open for reading only."""
+
+
+class KeyConflict(BadInput):
+    """The idempotency key belongs to a job with another payload; the message names that job."""
+
+
+class LeaseLost(TallybookError):
+    """The lease ended before the settle; the result was dropped and the refusal logged."""
+
+
+class Retry(Exception):
+    """Raised by a handler: this attempt failed, try again later.
+
+    ``after_s`` is the least delay in seconds that the other side asked for.
+    ``http_status``, ``endpoint`` and ``replayed`` go into the event.
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        after_s: float | None = None,
+        error_type: str | None = None,
+        http_status: int | None = None,
+        endpoint: str | None = None,
+        replayed: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.after_s = after_s
+        self.error_type = error_type or type(self).__name__
+        self.http_status = http_status
+        self.endpoint = endpoint
+        self.replayed = replayed
+
+
+class NotReached(Retry):
+    """The attempt never reached the server (DNS, connect, TLS): it does not count."""
+
+
+class Permanent(Exception):
+    """Raised by a handler: no attempt can succeed; the job goes to the dead letters."""
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        error_type: str | None = None,
+        http_status: int | None = None,
+        endpoint: str | None = None,
+        replayed: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.error_type = error_type or type(self).__name__
+        self.http_status = http_status
+        self.endpoint = endpoint
+        self.replayed = replayed
+
+
+class Snooze(Exception):
+    """Raised by a handler: not now; run this job again after ``for_s`` seconds, not counted."""
+
+    def __init__(self, for_s: float) -> None:
+        super().__init__(f"snoozed for {for_s} s")
+        self.for_s = for_s

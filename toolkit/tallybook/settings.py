@@ -1,0 +1,143 @@
+"""Settings of a book: ``book.toml``, checked whole when the book is opened.
+
+[node]                      id, host: how this node is named in the log
+[log]                       durability, lock_wait_s, segment_bytes, sync_interval_ms
+[worker]                    metrics_interval_s
+[topics."NAME"]             max_attempts, backoff_first_s, backoff_base, backoff_cap_s,
+                            jitter, jitter_cap_s, max_rescues
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tallybook.errors import BadInput
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSettings:
+    """How this node is named; empty means the host's own name."""
+
+    id: str = ""
+    host: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LogSettings:
+    """How the log is written. ``durability``: "full" syncs each change, "interval" each n ms."""
+
+    durability: str = "full"
+    sync_interval_ms: int = 200
+    lock_wait_s: float = 30.0
+    segment_bytes: int = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """What every worker of this book does alike; times in seconds."""
+
+    metrics_interval_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSettings:
+    """Rules of a topic. The delay before attempt n + 1 is first · base^(n-1), capped, + jitter."""
+
+    max_attempts: int = 10
+    max_rescues: int = 3
+    backoff_first_s: float = 2.0
+    backoff_base: float = 2.0
+    backoff_cap_s: float = 300.0
+    jitter: float = 0.2
+    jitter_cap_s: float = 30.0
+
+    def backoff_s(self, attempt_count: int, dice: float) -> float:
+        """Seconds to wait after ``attempt_count`` failed attempts; ``dice`` is in [0, 1)."""
+        steps = min(max(attempt_count - 1, 0), 64)
+        delay = min(self.backoff_cap_s, self.backoff_first_s * self.backoff_base**steps)
+        return delay + dice * min(self.jitter * delay, self.jitter_cap_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings of a book."""
+
+    node: NodeSettings = NodeSettings()
+    log: LogSettings = LogSettings()
+    worker: WorkerSettings = WorkerSettings()
+    topics: Mapping[str, TopicSettings] = field(default_factory=dict)
+
+    def topic(self, name: str) -> TopicSettings:
+        """The rules of a topic; the defaults where none are written."""
+        return self.topics.get(name) or TopicSettings()
+
+
+def load(path: Path) -> Settings:
+    """Read ``book.toml``; an absent file means the defaults. Raises BadInput with the place."""
+    if not path.exists():
+        return Settings()
+    try:
+        raw = tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path}: not valid TOML: {error}") from None
+    return _settings(raw, path)
+
+
+def _settings(raw: dict[str, Any], path: Path) -> Settings:
+    _known(raw, ("node", "log", "worker", "topics"), f"{path}: table")
+    topics = _table(raw, "topics", path)
+    made = Settings(
+        node=_section(NodeSettings(), _table(raw, "node", path), f"{path}: [node]"),
+        log=_section(LogSettings(), _table(raw, "log", path), f"{path}: [log]"),
+        worker=_section(WorkerSettings(), _table(raw, "worker", path), f"{path}: [worker]"),
+        topics={
+            name: _section(
+                TopicSettings(), _table(topics, name, path), f'{path}: [topics."{name}"]'
+            )
+            for name in topics
+        },
+    )
+    if made.log.durability not in ("full", "interval"):
+        raise BadInput(f'{path}: [log] durability: write "full" or "interval"')
+    return made
+
+
+def _table(raw: Mapping[str, Any], name: str, path: Path) -> dict[str, Any]:
+    table = raw.get(name, {})
+    if not isinstance(table, dict):
+        raise BadInput(f"{path}: {name} must be a table, as in [{name}]")
+    return table
+
+
+_Section = TypeVar("_Section", NodeSettings, LogSettings, WorkerSettings, TopicSettings)
+
+
+def _section(default: _Section, raw: dict[str, Any], place: str) -> _Section:
+    _known(raw, [item.name for item in fields(default)], place)
+    values = {name: _value(getattr(default, name), raw[name], f"{place} {name}") for name in raw}
+    return replace(default, **values)
+
+
+def _known(raw: Mapping[str, Any], names: list[str] | tuple[str, ...], place: str) -> None:
+    for name in raw:
+        if name not in names:
+            near = get_close_matches(name, names, 1)
+            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(names)}"
+            raise BadInput(f"{place} {name}: no such setting; {hint}")
+
+
+def _value(default: Any, value: Any, place: str) -> Any:
+    if isinstance(default, str):
+        if isinstance(value, str):
+            return value
+        raise BadInput(f"{place}: write text in quotes, not {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise BadInput(f"{place}: write a number, not {value!r}")
+    if value < 0 or (isinstance(default, int) and not isinstance(value, int)):
+        raise BadInput(f"{place}: write a {'whole ' * isinstance(default, int)}number from 0 up")
+    return type(default)(value)
