@@ -1,0 +1,430 @@
+"""Job: its state, its rules and its transitions, all pure.
+
+A rule looks at a job and returns the event that follows from it; ``after`` is the other half:
+the job that an event leaves behind. Live changes, replay after a crash and a rebuild all go
+through ``after``, so they cannot disagree.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any
+
+from tallybook.clock import Moment, from_text
+from tallybook.errors import FoldRefused
+from tallybook.event import Event
+from tallybook.settings import TopicSettings
+
+
+class Status(StrEnum):
+    """Where a job stands."""
+
+    PENDING = "pending"
+    LEASED = "leased"
+    DONE = "done"
+    DEAD = "dead"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run of a handler ended, as its worker reports it.
+
+    ``settle`` is "done", "retry", "dead" or "snooze"; ``counted`` is False for an attempt that
+    never reached the server.
+    """
+
+    job_id: str
+    topic: str
+    worker: str
+    lease_token: int
+    settle: str
+    started_at: str
+    duration_ms: float
+    correlation_id: str | None = None
+    result: Any = None
+    error_type: str | None = None
+    error: str | None = None
+    traceback: str | None = None
+    http_status: int | None = None
+    endpoint: str | None = None
+    replayed: bool = False
+    after_s: float | None = None
+    counted: bool = True
+
+    def fields(self) -> dict[str, Any]:
+        """The fields that every event of a run carries."""
+        return {
+            "job_id": self.job_id,
+            "topic": self.topic,
+            "correlation_id": self.correlation_id,
+            "worker": self.worker,
+            "lease_token": self.lease_token,
+            "started_at": self.started_at,
+            "duration_ms": self.duration_ms,
+            "http_status": self.http_status,
+            "endpoint": self.endpoint,
+            "replayed": self.replayed or None,
+        }
+
+    def error_fields(self) -> dict[str, Any]:
+        """The fields of a run that failed."""
+        return {
+            "error_type": self.error_type,
+            "error": self.error,
+            "traceback": self.traceback,
+        }
+
+    def refused(self, reason: str) -> Event:
+        """The event of this settle when the lease is no longer its worker's."""
+        return Event(
+            "job.settle_refused", self.fields() | {"settle": self.settle, "reason": reason}
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job. Instants are RFC 3339 text, ``*_boot_us`` µs of boot time, ``ordinal`` its age."""
+
+    job_id: str
+    topic: str
+    payload_json: str
+    payload_digest: str
+    idempotency_key: str
+    ordinal: int = 0
+    status: str = Status.PENDING
+    priority: int = 0
+    attempt_count: int = 0
+    rescue_count: int = 0
+    max_attempts: int = 10
+    next_attempt_at: str | None = None
+    delay_ms: int | None = None
+    due_boot_us: int = 0
+    due_at: str = ""
+    last_error: str | None = None
+    error_type: str | None = None
+    locked_by: str | None = None
+    locked_until: str | None = None
+    lease_token: int = 0
+    lease_ms: int | None = None
+    lease_boot_us: int | None = None
+    correlation_id: str | None = None
+    enqueued_from: str | None = None
+    resource: str | None = None
+    ordering_key: str | None = None
+    expires_at: str | None = None
+    timeout_s: float | None = None
+    result_json: str | None = None
+    created_at: str = ""
+    updated_at: str = ""
+    finished_at: str | None = None
+
+    @property
+    def payload(self) -> Any:
+        """The payload as Python objects, parsed anew each time."""
+        return json.loads(self.payload_json)
+
+    def named(self) -> dict[str, Any]:
+        """The fields that name this job in every event of it."""
+        return {
+            "job_id": self.job_id,
+            "topic": self.topic,
+            "correlation_id": self.correlation_id,
+        }
+
+    # rules: what follows from this job now
+
+    def lease(self, worker: str, lease_ms: int, moment: Moment) -> Event:
+        """The event of ``worker`` taking this pending job for ``lease_ms``."""
+        return Event(
+            "job.leased",
+            self.named()
+            | {
+                "worker": worker,
+                "lease_token": self.lease_token + 1,
+                "lease_ms": lease_ms,
+                "locked_until": moment.wall(lease_ms),
+                "attempt_count": self.attempt_count,
+                "rescue_count": self.rescue_count,
+            },
+        )
+
+    def lease_ended(self, lease_token: int, moment: Moment) -> str | None:
+        """Why a lease is no longer its worker's, in words; None while it is."""
+        if self.status != Status.LEASED:
+            return f"lease {lease_token} is over: the job is {self.status}"
+        if lease_token != self.lease_token:
+            return f"lease {lease_token} is over: {self.locked_by} has lease {self.lease_token}"
+        if self.is_late(moment):
+            return f"lease {lease_token} ended at {self.locked_until}"
+        return None
+
+    def is_late(self, moment: Moment) -> bool:
+        """Whether the lease of this leased job has run out by boot time."""
+        return self.lease_boot_us is None or self.lease_boot_us <= moment.boot_us
+
+    def extend(self, lease_ms: int, started_at: str | None, moment: Moment) -> Event:
+        """The event of the holder keeping its lease for another ``lease_ms`` from now."""
+        return Event(
+            "job.extended",
+            self.named()
+            | {
+                "worker": self.locked_by,
+                "lease_token": self.lease_token,
+                "lease_ms": lease_ms,
+                "locked_until": moment.wall(lease_ms),
+                "started_at": started_at,
+            },
+        )
+
+    def rescue(self, rules: TopicSettings) -> list[Event]:
+        """The events that take this job from a holder whose lease is over.
+
+        A job that outlived its worker more than ``max_rescues`` times goes to the dead letters.
+        """
+        held = self.named() | {"worker": self.locked_by, "lease_token": self.lease_token}
+        rescue_count = self.rescue_count + 1
+        rescued = Event(
+            "job.lease_expired",
+            held
+            | {
+                "locked_until": self.locked_until,
+                "rescue_count": rescue_count,
+                "reason": "reboot" if self.lease_boot_us is None else "expired",
+            },
+        )
+        if rescue_count <= rules.max_rescues:
+            return [rescued]
+        died = {
+            "attempt_count": self.attempt_count,
+            "error_type": "KilledWorkers",
+            "error": f"{rescue_count} leases ended with no word from their worker",
+            "reason": "killed_workers",
+        }
+        return [rescued, Event("job.dead", held | died)]
+
+    def settle(
+        self, outcome: Outcome, rules: TopicSettings, dice: float, moment: Moment
+    ) -> list[Event]:
+        """The events of a settle: its outcome, or its refusal when the lease is over.
+
+        ``dice`` in [0, 1) spreads the delay of a retry.
+        """
+        refusal = self.lease_ended(outcome.lease_token, moment)
+        if refusal:
+            mine = self.status == Status.LEASED and outcome.lease_token == self.lease_token
+            return [*(self.rescue(rules) if mine else []), outcome.refused(refusal)]
+        if outcome.settle == "done":
+            return [self._done(outcome)]
+        if outcome.settle == "snooze":
+            return [self._snoozed(outcome, moment)]
+        if outcome.settle == "retry" and not self._out_of_attempts(outcome):
+            return [self._retry(outcome, rules, dice, moment)]
+        reason = "permanent" if outcome.settle == "dead" else "out_of_attempts"
+        counted = {"attempt_count": self.attempt_count + outcome.counted, "reason": reason}
+        return [Event("job.dead", outcome.fields() | outcome.error_fields() | counted)]
+
+    def _done(self, outcome: Outcome) -> Event:
+        return Event(
+            "job.done",
+            outcome.fields() | {"attempt_count": self.attempt_count + 1, "result": outcome.result},
+        )
+
+    def _snoozed(self, outcome: Outcome, moment: Moment) -> Event:
+        delay_ms = round((outcome.after_s or 0) * 1000)
+        waits = {"attempt_count": self.attempt_count, "delay_ms": delay_ms}
+        return Event(
+            "job.snoozed", outcome.fields() | waits | {"next_attempt_at": moment.wall(delay_ms)}
+        )
+
+    def _out_of_attempts(self, outcome: Outcome) -> bool:
+        return outcome.counted and self.attempt_count + 1 >= self.max_attempts
+
+    def _retry(self, outcome: Outcome, rules: TopicSettings, dice: float, moment: Moment) -> Event:
+        attempt_count = self.attempt_count + outcome.counted
+        delay_s = max(rules.backoff_s(max(attempt_count, 1), dice), outcome.after_s or 0)
+        delay_ms = round(delay_s * 1000)
+        asked_ms = None if outcome.after_s is None else round(outcome.after_s * 1000)
+        waits = {
+            "attempt_count": attempt_count,
+            "delay_ms": delay_ms,
+            "next_attempt_at": moment.wall(delay_ms),
+            "retry_after_ms": asked_ms,
+            "reason": None if outcome.counted else "not_reached",
+        }
+        return Event("job.retry_scheduled", outcome.fields() | outcome.error_fields() | waits)
+
+    # folds: what an event leaves behind
+
+    def rebooted(self, opened: Event) -> Job:
+        """This job after the machine started anew: its lease is over, its delay is counted on.
+
+        What is left of a delay is taken from wall time, but never more than the whole delay.
+        """
+        if self.status == Status.LEASED:
+            return replace(self, lease_boot_us=None)
+        if self.status != Status.PENDING or not self.due_boot_us:
+            return self
+        left = from_text(self.next_attempt_at or opened.occurred_at) - from_text(opened.occurred_at)
+        left_ms = min(max(left / timedelta(milliseconds=1), 0), self.delay_ms or 0)
+        return replace(self, due_boot_us=opened.boot_us + int(left_ms * 1000))
+
+
+def enqueued(event: Event, ordinal: int) -> Job:
+    """The job that ``job.enqueued`` makes; ``ordinal`` is its place in the history."""
+    delay_ms, next_attempt_at = event.get("delay_ms"), event.get("next_attempt_at")
+    return Job(
+        job_id=event["job_id"],
+        topic=event["topic"],
+        payload_json=_json(event.get("payload")),
+        payload_digest=event["payload_digest"],
+        idempotency_key=event["idempotency_key"],
+        ordinal=ordinal,
+        priority=event.get("priority", 0),
+        max_attempts=event.get("max_attempts", 10),
+        next_attempt_at=next_attempt_at,
+        delay_ms=delay_ms,
+        due_boot_us=event.boot_us + delay_ms * 1000 if delay_ms else 0,
+        due_at=next_attempt_at if next_attempt_at and not delay_ms else "",
+        correlation_id=event.get("correlation_id"),
+        enqueued_from=event.get("enqueued_from"),
+        resource=event.get("resource"),
+        ordering_key=event.get("ordering_key"),
+        expires_at=event.get("expires_at"),
+        timeout_s=event.get("timeout_s"),
+        created_at=event.occurred_at,
+        updated_at=event.occurred_at,
+    )
+
+
+def after(job: Job, event: Event) -> Job | None:
+    """The job after ``event``; None once it is pruned. Raises FoldRefused where it cannot be."""
+    fold = _FOLDS.get(event.name)
+    if fold is None:
+        raise FoldRefused(f"seq {event.seq}: event {event.name!r} is not known to this version")
+    if job.status not in fold.before:
+        raise FoldRefused(f"seq {event.seq}: {event.name} of job {job.job_id}: it is {job.status}")
+    _check_token(job, event)
+    if event.name == "job.pruned":
+        return None
+    if fold.change is None:
+        return job
+    return replace(fold.change(job, event), updated_at=event.occurred_at)
+
+
+def _check_token(job: Job, event: Event) -> None:
+    due = job.lease_token + 1 if event.name == "job.leased" else job.lease_token
+    if event.get("lease_token", due) != due:
+        raise FoldRefused(
+            f"seq {event.seq}: {event.name} of job {job.job_id} names lease "
+            f"{event['lease_token']} where lease {due} is due"
+        )
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _leased(job: Job, event: Event) -> Job:
+    return replace(_held(job, event), status=Status.LEASED, lease_token=event["lease_token"])
+
+
+def _held(job: Job, event: Event) -> Job:
+    return replace(
+        job,
+        locked_by=event["worker"],
+        locked_until=event["locked_until"],
+        lease_ms=event["lease_ms"],
+        lease_boot_us=event.boot_us + event["lease_ms"] * 1000,
+    )
+
+
+def _free(job: Job, event: Event, status: Status) -> Job:
+    return replace(
+        job,
+        status=status,
+        attempt_count=event.get("attempt_count", job.attempt_count),
+        rescue_count=event.get("rescue_count", job.rescue_count),
+        locked_by=None,
+        locked_until=None,
+        lease_ms=None,
+        lease_boot_us=None,
+        next_attempt_at=None,
+        delay_ms=None,
+        due_boot_us=0,
+        due_at="",
+    )
+
+
+def _final(job: Job, event: Event, status: Status) -> Job:
+    return replace(_free(job, event, status), finished_at=event.occurred_at)
+
+
+def _failed(job: Job, event: Event) -> Job:
+    return replace(job, last_error=event.get("error"), error_type=event.get("error_type"))
+
+
+def _settled_done(job: Job, event: Event) -> Job:
+    result = event.get("result")
+    done = _final(job, event, Status.DONE)
+    return done if result is None else replace(done, result_json=_json(result))
+
+
+def _settled_dead(job: Job, event: Event) -> Job:
+    return _failed(_final(job, event, Status.DEAD), event)
+
+
+def _waits(job: Job, event: Event) -> Job:
+    return replace(
+        _free(job, event, Status.PENDING),
+        delay_ms=event["delay_ms"],
+        next_attempt_at=event["next_attempt_at"],
+        due_boot_us=event.boot_us + event["delay_ms"] * 1000,
+    )
+
+
+def _retried(job: Job, event: Event) -> Job:
+    return _failed(_waits(job, event), event)
+
+
+def _freed(job: Job, event: Event) -> Job:
+    return _free(job, event, Status.PENDING)
+
+
+def _requeued(job: Job, event: Event) -> Job:
+    free = _free(job, event, Status.PENDING)
+    return replace(free, attempt_count=0, rescue_count=0, finished_at=None)
+
+
+def _ended(job: Job, event: Event) -> Job:
+    return _final(job, event, Status.CANCELLED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fold:
+    before: tuple[str, ...]
+    change: Callable[[Job, Event], Job] | None
+
+
+_OPEN = (Status.PENDING, Status.LEASED)
+_FINAL = (Status.DONE, Status.DEAD, Status.CANCELLED)
+_FOLDS = {
+    "job.deduplicated": _Fold((*_OPEN, *_FINAL), None),
+    "job.leased": _Fold((Status.PENDING,), _leased),
+    "job.extended": _Fold((Status.LEASED,), _held),
+    "job.done": _Fold((Status.LEASED,), _settled_done),
+    "job.retry_scheduled": _Fold((Status.LEASED,), _retried),
+    "job.dead": _Fold(_OPEN, _settled_dead),
+    "job.snoozed": _Fold((Status.LEASED,), _waits),
+    "job.lease_expired": _Fold((Status.LEASED,), _freed),
+    "job.released": _Fold((Status.LEASED,), _freed),
+    "job.requeued": _Fold((Status.DEAD, Status.CANCELLED), _requeued),
+    "job.cancel_requested": _Fold(_OPEN, None),
+    "job.cancelled": _Fold(_OPEN, _ended),
+    "job.discarded": _Fold((Status.DEAD,), _ended),
+    "job.pruned": _Fold(_FINAL, None),
+}
