@@ -1,0 +1,34 @@
+"""Runbooks: parameterized notebooks that answer one question and leave a report.
+
+A runbook is a notebook in ``runbooks/``. Its first cell is the question, its second, tagged
+``parameters``, declares what can be asked, each further one makes one call and shows one
+result, and the last says ``answer(findings)``. It runs in three ways: opened in JupyterLab,
+by papermill alone, and by ``run``, which is what ``tallybook runbook run`` calls.
+
+``run`` goes through these rooms, in this order:
+
+    catalogue    which file is meant, what it can be asked
+    parameters   the given texts, as values of the declared types
+    folder       a place for the run, written aside and renamed at its end
+    engine       papermill, in a new kernel of this Python
+    answers      the findings that the last cell displayed, and the status they mean
+    report       one page: findings first, code folded, no script, no network
+                 (drawing and tables make safe what came out of a cell)
+
+Bad input is refused before a kernel starts. From then on every end is kept: a cell's error, a
+kernel that was killed, an answer that is missing are a status in the ledger and in the report.
+The status is clean (exit code 0), findings (1), bad_input (2), failed (3) or incomplete (4).
+
+    from tallybook import runbook
+    result = runbook.run("stuck_leases", {"since": "2026-11-29"}, book="book")
+    result.status, result.findings, result.report
+
+Nothing here reads a log: notebooks ask ``tallybook.ops``. Nothing here writes into a book.
+papermill and Jupyter are imported when a run begins, not before.
+"""
+
+from tallybook.runbook.answers import Answer, answer
+from tallybook.runbook.catalogue import Runbook, find, listed
+from tallybook.runbook.runner import EXIT_CODES, RunResult, run
+
+__all__ = ["EXIT_CODES", "Answer", "RunResult", "Runbook", "answer", "find", "listed", "run"]

@@ -1,0 +1,105 @@
+"""The last cell of a runbook: its findings, for a person, for the report and for the runner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any, Protocol
+
+MIME = "application/vnd.tallybook.findings+json"
+CLEAN, FINDINGS, INCOMPLETE = "clean", "findings", "incomplete"
+_SHOWN_IDS = 5
+
+
+class Finding(Protocol):
+    """What ``tallybook.ops.findings`` makes, and anything of the same shape."""
+
+    @property
+    def kind(self) -> str:
+        """Machine-readable name of what was found."""
+
+    @property
+    def severity(self) -> str:
+        """``info``, ``warning`` or ``problem``; ``info`` alone is clean."""
+
+    @property
+    def title(self) -> str:
+        """One sentence for a person."""
+
+    @property
+    def ids(self) -> Sequence[str]:
+        """Idempotency keys or cache keys that it is about."""
+
+    @property
+    def detail(self) -> str:
+        """Evidence."""
+
+    @property
+    def command(self) -> str:
+        """What to type next, or empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Findings with the status that they mean; displays itself in Jupyter and carries ``MIME``."""
+
+    status: str
+    findings: tuple[dict[str, Any], ...]
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
+        carried = {"status": self.status, "findings": list(self.findings)}
+        return {"text/plain": self._text(), "text/html": self._html(), MIME: carried}
+
+    def _text(self) -> str:
+        lines = [f"{found['severity']}: {found['title']}" for found in self.findings]
+        return "\n".join([f"status: {self.status}", *lines])
+
+    def _html(self) -> str:
+        rows = "".join(_row(found) for found in self.findings)
+        names = ("severity", "finding", "ids", "detail", "next")
+        head = "".join(f"<th>{name}</th>" for name in names)
+        body = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        return f"<p>status: <strong>{escape(self.status)}</strong></p>{body if rows else ''}"
+
+
+def answer(findings: Iterable[Finding], *, incomplete: Iterable[Finding] = ()) -> Answer:
+    """The answer of a runbook.
+
+    Any of ``incomplete`` makes the status ``incomplete`` (exit code 4).
+    Else any of ``findings`` above ``info`` makes it ``findings`` (1); else it is ``clean`` (0).
+    """
+    holes = [_plain(found) for found in incomplete]
+    found = [_plain(found) for found in findings]
+    status = FINDINGS if any(item["severity"] != "info" for item in found) else CLEAN
+    return Answer(INCOMPLETE if holes else status, (*holes, *found))
+
+
+def carried_by(outputs: Iterable[Mapping[str, Any]]) -> Answer | None:
+    """The last answer among the outputs of a notebook's cells, or None."""
+    last = None
+    for output in outputs:
+        last = output.get("data", {}).get(MIME, last)
+    if not isinstance(last, Mapping):
+        return None
+    return Answer(str(last.get("status")), tuple(last.get("findings", ())))
+
+
+def _plain(found: Finding) -> dict[str, Any]:
+    return {
+        "kind": found.kind,
+        "severity": found.severity,
+        "title": found.title,
+        "ids": [str(one) for one in found.ids],
+        "detail": found.detail,
+        "command": found.command,
+    }
+
+
+def _row(found: Mapping[str, Any]) -> str:
+    ids = found["ids"]
+    more = f" and {len(ids) - _SHOWN_IDS} more" if len(ids) > _SHOWN_IDS else ""
+    shown = ", ".join(ids[:_SHOWN_IDS]) + more
+    cells = (found["severity"], found["title"], shown, found["detail"] or "")
+    command = f"<td><code>{escape(found['command'] or '')}</code></td>"
+    return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + command + "</tr>"
