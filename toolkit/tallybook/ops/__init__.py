@@ -1,0 +1,90 @@
+"""ops: answers about books, from their files alone.
+
+It never imports the runtime and never writes into a book, so it also serves a copy of a log on a
+laptop. It rests on four steps:
+
+    load        segments become one table, line by line accounted for      loading, judge
+    order       writers by their links, then seq; doubles and holes        history
+    models      a SQL view each, its grain on the first line               models/*.sql
+    questions   one statement each, values only as parameters              queries/*.sql
+
+``open`` gives a ``Warehouse``, an in-memory DuckDB over the files of one book:
+
+    warehouse = ops.open("book")
+    warehouse.sql("from jobs where status = 'dead'").pl()
+    warehouse.quarantine, warehouse.gaps, warehouse.notes     # what is missing, always said
+
+Each question is a function here that takes the warehouse and gives a Polars frame:
+``overview``, ``throughput``, ``latency``, ``outcomes``, ``stuck_leases``, ``trace``,
+``cache_as_of``, ``compare_cache``, ``cache_parity``. A detector (``answer_lost``, ``dead``, ``expired_leases``, …)
+gives one row a job that it finds; ``findings`` turns detectors into what a runbook says.
+``reconcile`` compares two tables, or the cache with an export. ``charts`` draws.
+
+Everything heavy (DuckDB, Polars, Altair) loads at first use: ``from tallybook import ops`` is free.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tallybook.ops import charts as charts
+    from tallybook.ops import findings as findings
+    from tallybook.ops.cached import cache_as_of as cache_as_of
+    from tallybook.ops.cached import cache_parity as cache_parity
+    from tallybook.ops.cached import compare_cache as compare_cache
+    from tallybook.ops.cached import surviving_cache as surviving_cache
+    from tallybook.ops.detectors import answer_lost as answer_lost
+    from tallybook.ops.detectors import dead as dead
+    from tallybook.ops.detectors import delivered_twice as delivered_twice
+    from tallybook.ops.detectors import expired_leases as expired_leases
+    from tallybook.ops.detectors import late_settles as late_settles
+    from tallybook.ops.detectors import open_jobs as open_jobs
+    from tallybook.ops.detectors import retried as retried
+    from tallybook.ops.findings import Finding as Finding
+    from tallybook.ops.leases import stuck_leases as stuck_leases
+    from tallybook.ops.questions import latency as latency
+    from tallybook.ops.questions import outcomes as outcomes
+    from tallybook.ops.questions import overview as overview
+    from tallybook.ops.questions import throughput as throughput
+    from tallybook.ops.questions import trace as trace
+    from tallybook.ops.reconcile import Reconciliation as Reconciliation
+    from tallybook.ops.reconcile import reconcile as reconcile
+    from tallybook.ops.warehouse import Warehouse as Warehouse
+    from tallybook.ops.warehouse import open_warehouse as open
+
+_PLACES = {
+    "Finding": "findings:Finding",
+    "Reconciliation": "reconcile:Reconciliation",
+    "Warehouse": "warehouse:Warehouse",
+    "answer_lost": "detectors:answer_lost",
+    "cache_as_of": "cached:cache_as_of",
+    "cache_parity": "cached:cache_parity",
+    "charts": "charts:",
+    "compare_cache": "cached:compare_cache",
+    "dead": "detectors:dead",
+    "delivered_twice": "detectors:delivered_twice",
+    "expired_leases": "detectors:expired_leases",
+    "findings": "findings:",
+    "late_settles": "detectors:late_settles",
+    "latency": "questions:latency",
+    "open": "warehouse:open_warehouse",
+    "open_jobs": "detectors:open_jobs",
+    "outcomes": "questions:outcomes",
+    "overview": "questions:overview",
+    "reconcile": "reconcile:reconcile",
+    "retried": "detectors:retried",
+    "stuck_leases": "leases:stuck_leases",
+    "surviving_cache": "cached:surviving_cache",
+    "throughput": "questions:throughput",
+    "trace": "questions:trace",
+}
+
+__all__ = sorted(_PLACES)  # noqa: PLE0605 - the names stand in one place, above
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, _, attribute = _PLACES[name].partition(":")
+    loaded = import_module(f"{__name__}.{module}")
+    return getattr(loaded, attribute) if attribute else loaded

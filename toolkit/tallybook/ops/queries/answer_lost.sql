@@ -1,0 +1,14 @@
+-- one row a job with a run whose answer was lost on its way
+select
+    events.job_id,
+    jobs.idempotency_key,
+    count(*) as times,
+    min(events.occurred_at) as first_at,
+    max(events.occurred_at) as last_at,
+    arg_max(events.error, events.position) as detail,
+    list(events.seq order by events.position) as evidence
+from events
+left join jobs on jobs.job_id = events.job_id
+where events.event in ('job.retry_scheduled', 'job.dead') and events.error_type = 'AnswerLost'
+group by events.job_id, jobs.idempotency_key
+order by first_at, events.job_id

@@ -1,0 +1,155 @@
+"""The warehouse: a DuckDB in memory over the files of one book, which it only reads."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import duckdb
+import polars
+
+from tallybook import layout
+from tallybook.errors import TallybookError
+from tallybook.layout import Layout
+from tallybook.ops import history, loading, metrics, statements
+from tallybook.ops.judge import BadLine, Verdict
+
+_QUARANTINE = {"file": polars.String, "line": polars.Int64, "byte_offset": polars.Int64,
+               "reason": polars.String, "text": polars.String}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """What became of the lines of a log: ``lines = rows + doubled + quarantined + blank``."""
+
+    lines: int
+    rows: int
+    doubled: int
+    quarantined: int
+    blank: int
+
+
+class Warehouse:
+    """The models of one book as SQL views, and what could not be read of it.
+
+    It holds no lock and writes nothing into the book. Use it as a context manager, or close it.
+    """
+
+    def __init__(self, book: Path, out: Path | None = None) -> None:
+        place = layout.require_book(book)
+        self.book = book
+        self._connection = _connect()
+        try:
+            self._load(place)
+        except OSError as error:
+            raise TallybookError(f"cannot read {error.filename}: {error.strerror}") from error
+        self.out = layout.out_dir(out, self.node_id)
+
+    def _load(self, place: Layout) -> None:
+        verdicts = loading.load(self._connection, place.segments())
+        self._doubled = history.arrange(self._connection)
+        for model in statements.MODELS[1:]:
+            self._connection.execute(f"create view {model} as " + statements.model(model))
+        days = sorted(place.metrics.glob("*.csv"))
+        self._bad_metrics = metrics.load(self._connection, days)
+        self._judge(verdicts)
+        self.node_id = self._node_id(place)
+
+    def _judge(self, verdicts: Sequence[Verdict]) -> None:
+        last = self._rows(statements.query("last_segment"))
+        open_segment = last[0][0] if last else None
+        tails = [verdict.torn_tail for verdict in verdicts if verdict.torn_tail]
+        self._torn_tails = [tail for tail in tails if tail.file in (open_segment, None)]
+        torn_inside = [tail for tail in tails if tail not in self._torn_tails]
+        self._bad_lines = [bad for verdict in verdicts for bad in verdict.bad] + torn_inside
+        rows = self._rows("select count(*) from lines")[0][0]
+        quarantined, blank = len(self._bad_lines), sum(verdict.blank for verdict in verdicts)
+        lines = rows + self._doubled + quarantined + blank
+        self.ledger = Ledger(lines, rows, self._doubled, quarantined, blank)
+
+    def _node_id(self, place: Layout) -> str:
+        named = self._rows(statements.query("node_id"))
+        return str(named[0][0]) if named else place.root.resolve().name
+
+    def _rows(self, query: str, params: Any = None) -> list[tuple[Any, ...]]:
+        return self._connection.execute(query, params or []).fetchall()
+
+    # what a notebook asks
+
+    def sql(self, query: str, params: Any = None) -> duckdb.DuckDBPyRelation:
+        """The relation of a query over the models; values go in ``params`` as ? or $name.
+
+        ``.pl()`` gives Polars, ``.arrow()`` Arrow, ``.fetchall()`` tuples.
+        """
+        return self._connection.sql(query, params=params)
+
+    def frame(self, name: str, params: Any = None) -> polars.DataFrame:
+        """The Polars frame of the statement ``queries/<name>.sql``."""
+        return self.sql(statements.query(name), params).pl()
+
+    @property
+    def quarantine(self) -> polars.DataFrame:
+        """One row a line that is in no model: file, line, byte_offset, reason, text."""
+        bad = [*self._bad_lines, *self._bad_metrics]
+        return polars.DataFrame([asdict(line) for line in bad], schema=_QUARANTINE)
+
+    @property
+    def gaps(self) -> polars.DataFrame:
+        """One row a hole in the numbers of a writer: writer, first_missing_seq, last_missing_seq."""
+        return self.frame("gaps")
+
+    @property
+    def notes(self) -> list[str]:
+        """What makes every answer incomplete, a sentence each; empty for a whole log."""
+        notes = [f"{line.file} line {line.line} (byte {line.byte_offset}) cannot be read: "
+                 f"{line.reason}" for line in self._bad_lines]  # fmt: skip
+        for writer, first, last in self.gaps.iter_rows():
+            notes.append(f"writer {writer[:8]} has no events {first} to {last}")
+        return notes
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader should know and what does not make an answer incomplete."""
+        told = [f"{line.file} ends in a torn line of {len(line.text)} or more characters at byte "
+                f"{line.byte_offset}; the next append cuts it" for line in self._torn_tails]  # fmt: skip
+        told += [f"{line.file} line {line.line}: {line.reason}" for line in self._bad_metrics]
+        if self._doubled:
+            told.append(f"{self._doubled} doubled lines were counted once")
+        return told
+
+    def metrics_gap(self) -> polars.DataFrame:
+        """One row a worker and count that the metrics and the log tell differently."""
+        return self.frame("metrics_gap")
+
+    def close(self) -> None:
+        """Free the memory; relations made from this warehouse end with it."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def open_warehouse(book: str | Path | None = None, *, out: str | Path | None = None) -> Warehouse:
+    """The warehouse of ``book``, else of TALLYBOOK_BOOK, ``./book`` or the sample book.
+
+    Raises BadInput where there is no book. A log with holes opens, with ``notes`` that name them.
+    """
+    return Warehouse(layout.find_book_or_sample(book), Path(out) if out else None)
+
+
+def _connect() -> duckdb.DuckDBPyConnection:
+    """A DuckDB that reads no network and no variable of the caller, and counts time in UTC."""
+    connection = duckdb.connect(
+        config={"autoinstall_known_extensions": "false", "python_enable_replacements": "false"}
+    )
+    connection.execute("load icu; set TimeZone = 'UTC'")
+    return connection
