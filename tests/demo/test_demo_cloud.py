@@ -115,7 +115,7 @@ def test_a_refused_record_is_refused_each_time_and_has_no_row(cloud, tmp_path):
         assert (caught.value.http_status, caught.value.replayed) == (422, attempt == 2)
     assert cloud.admin("ledgers")["dead"] == [record]
     cloud.admin("export")
-    assert (tmp_path / "airports.ndjson").read_text() == ""
+    assert (tmp_path / "exports" / "airports.ndjson").read_text() == ""
 
 
 def test_many_requests_at_once_with_one_key_take_effect_once(cloud):
@@ -138,12 +138,12 @@ def test_tampering_is_exported_and_kept_in_the_ledger(cloud, tmp_path):
         },
     )
     cloud.admin("export")
-    lines = (tmp_path / "airports.ndjson").read_text("utf-8").splitlines()
+    lines = (tmp_path / "exports" / "airports.ndjson").read_text("utf-8").splitlines()
     rows = {row["icao"]: row for row in map(json.loads, lines)}
     assert set(rows) == {changed, "X-1"}
     assert rows[changed]["city"] is None
-    assert f'"{changed}",' in (tmp_path / "airports.csv").read_text("utf-8")
-    assert '"The ""Old"", one\n",,' in (tmp_path / "airports.csv").read_text("utf-8")
+    assert f'"{changed}",' in (tmp_path / "exports" / "airports.csv").read_text("utf-8")
+    assert '"The ""Old"", one\n",,' in (tmp_path / "exports" / "airports.csv").read_text("utf-8")
     ledgers = cloud.admin("ledgers")
     assert (ledgers["changed"], ledgers["missing"], ledgers["extra"]) == (
         [changed],

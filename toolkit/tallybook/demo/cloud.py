@@ -7,7 +7,7 @@ it prints {"port": n} once it listens, and ends when standard input ends.
 
 POST /airports        one delivery; the headers name key, attempt and lease
 POST /admin/tamper    {"change": [row parts], "delete": [codes], "add": [rows]}
-POST /admin/export    writes DIR/airports.csv and DIR/airports.ndjson
+POST /admin/export    writes airports.csv and airports.ndjson into DIR/exports
 POST /admin/ledgers   {kind: [codes]}: what injector and cloud did
 
 The admin paths want the token: Authorization: Bearer TOKEN.
@@ -47,7 +47,8 @@ class Cloud(ThreadingHTTPServer):
 
     def __init__(self, folder: Path, plan: Plan, token: str) -> None:
         super().__init__(("127.0.0.1", 0), Exchange)
-        self.folder = folder
+        self.exports = folder / "exports"
+        self.exports.mkdir(mode=0o700, exist_ok=True)
         self.plan = plan
         self.authorization = f"Bearer {token}".encode()
         self.store = Store(folder / "cloud.db")
@@ -108,7 +109,7 @@ class Exchange(BaseHTTPRequestHandler):
                 store.tamper(order["change"], order["delete"], order["add"])
                 return {}
             case "/admin/export":
-                exports.write(self.server.folder, store.rows())
+                exports.write(self.server.exports, store.rows())
                 return {}
             case "/admin/ledgers":
                 return dict(store.ledgers())

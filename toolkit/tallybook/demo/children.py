@@ -1,0 +1,127 @@
+"""The processes that the demo starts. None of them outlives it, however it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from tallybook.errors import TallybookError
+
+POLL_S = 0.02
+GRACE_S = 5.0
+
+
+class Children:
+    """Starts processes, each in a session of its own, with their output in ``folder``.
+
+    On exit every one that still runs is interrupted, then killed after 5 s; stopped ones too.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._started: dict[str, subprocess.Popen[str]] = {}
+
+    def start(
+        self,
+        name: str,
+        arguments: list[str],
+        env: Mapping[str, str] | None = None,
+        stdin: int = subprocess.DEVNULL,
+        stdout: int | None = None,
+    ) -> subprocess.Popen[str]:
+        """Start ``python ARGUMENTS``; it prints into NAME.out and complains into NAME.log."""
+        with self._file(name, "out").open("w") as out, self._file(name, "log").open("w") as log:
+            child = subprocess.Popen(
+                [sys.executable, *arguments],
+                env=_environment(env or {}),
+                cwd=self._folder,
+                stdin=stdin,
+                stdout=out if stdout is None else stdout,
+                stderr=log,
+                text=True,
+                start_new_session=True,
+            )
+        self._started[name] = child
+        return child
+
+    def check(self, *expected: str) -> None:
+        """Raise TallybookError when a child ended badly, save those ``expected`` to."""
+        for name, child in self._started.items():
+            if child.poll() and name not in expected:
+                raise TallybookError(f"demo: {name} ended with {child.poll()}: {self.said(name)}")
+
+    def ended(self, *names: str) -> bool:
+        """Whether all of these have ended."""
+        return all(self._started[name].poll() is not None for name in names)
+
+    def printed(self, name: str) -> str:
+        """What a child printed on its standard output."""
+        return self._file(name, "out").read_text("utf-8", "replace")
+
+    def said(self, name: str) -> str:
+        """The last line of a child's complaints and where the rest is."""
+        path = self._file(name, "log")
+        lines = path.read_text("utf-8", "replace").strip().splitlines()
+        return f"{lines[-1] if lines else 'no output'} (see {path})"
+
+    def __enter__(self) -> Children:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        running = [child for child in self._started.values() if child.poll() is None]
+        for child in running:
+            for number in (signal.SIGCONT, signal.SIGINT):
+                _signal(child, number)
+        deadline = time.monotonic() + GRACE_S
+        for child in running:
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(max(0.0, deadline - time.monotonic()))
+        for child in self._started.values():
+            _signal(child, signal.SIGKILL)
+            child.wait()
+            _close(child.stdin, child.stdout)
+
+    def _file(self, name: str, suffix: str) -> Path:
+        return self._folder / f"{name}.{suffix}"
+
+
+def wait_for(condition: Callable[[], bool], what: str, seconds: float) -> None:
+    """Wait until ``condition`` holds; TallybookError that says ``what`` did not come in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TallybookError(f"demo: {what} did not happen within {seconds:g} s")
+        time.sleep(POLL_S)
+
+
+def _environment(more: Mapping[str, str]) -> dict[str, str]:
+    """Ours, without what would name another book."""
+    kept = {name: value for name, value in os.environ.items() if name != "TALLYBOOK_BOOK"}
+    return {**kept, **more}
+
+
+def _signal(child: subprocess.Popen[str], number: int) -> None:
+    """Signal the child's whole group; its group is its own as long as it is not waited for."""
+    if child.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, number)
+
+
+def _close(*pipes: IO[str] | None) -> None:
+    for pipe in pipes:
+        if pipe is not None:
+            with suppress(BrokenPipeError):
+                pipe.close()
