@@ -29,10 +29,8 @@ class NodeSettings:
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
-    """How the log is written. ``durability``: "full" syncs each change, "interval" each n ms."""
+    """How the log is written: how long to wait for its lock, and when a segment is full."""
 
-    durability: str = "full"
-    sync_interval_ms: int = 200
     lock_wait_s: float = 30.0
     segment_bytes: int = 64 * 1024 * 1024
 
@@ -91,7 +89,7 @@ def load(path: Path) -> Settings:
 def _settings(raw: dict[str, Any], path: Path) -> Settings:
     _known(raw, ("node", "log", "worker", "topics"), f"{path}: table")
     topics = _table(raw, "topics", path)
-    made = Settings(
+    return Settings(
         node=_section(NodeSettings(), _table(raw, "node", path), f"{path}: [node]"),
         log=_section(LogSettings(), _table(raw, "log", path), f"{path}: [log]"),
         worker=_section(WorkerSettings(), _table(raw, "worker", path), f"{path}: [worker]"),
@@ -102,9 +100,6 @@ def _settings(raw: dict[str, Any], path: Path) -> Settings:
             for name in topics
         },
     )
-    if made.log.durability not in ("full", "interval"):
-        raise BadInput(f'{path}: [log] durability: write "full" or "interval"')
-    return made
 
 
 def _table(raw: Mapping[str, Any], name: str, path: Path) -> dict[str, Any]:

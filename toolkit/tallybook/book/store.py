@@ -1,0 +1,207 @@
+"""state.db: jobs, cache, topics and the position in one SQLite file, as the tables of the fold."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import astuple
+from pathlib import Path
+
+from tallybook import statements
+from tallybook.cache import sqlite as cache_sqlite
+from tallybook.cache.sqlite import SqliteCache
+from tallybook.entry import Entry
+from tallybook.errors import BadInput
+from tallybook.fold import MemoryTables
+from tallybook.job import Job
+from tallybook.log.durable import sync, sync_folder
+from tallybook.log.reader import Position
+from tallybook.queue import sqlite as queue_sqlite
+from tallybook.queue.sqlite import SqliteQueue
+
+APPLICATION_ID = 0x54414C59  # "TALY"
+SCHEMA_VERSION = 1
+_SQL = statements.load("tallybook.book", "store.sql")
+_SCHEMA = (_SQL["schema"], queue_sqlite.SCHEMA, cache_sqlite.SCHEMA)
+
+
+class Store:
+    """An open state.db (or a copy in memory). ``boot_id`` is that of the last applied event."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+        self.queue = SqliteQueue(connection)
+        self.cache = SqliteCache(connection)
+        self.boot_id = self.position().boot_id
+
+    def position(self) -> Position:
+        """How far the log is applied."""
+        row = self.connection.execute(_SQL["position"]).fetchone()
+        return Position(*row) if row else Position()
+
+    def set_position(self, position: Position) -> None:
+        """Say that the log is applied up to ``position``."""
+        self.connection.execute(_SQL["set_position"], astuple(position))
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """BEGIN IMMEDIATE … COMMIT; anything raised rolls back.
+
+        By the time of the COMMIT the events are on disk. If it fails, the change has happened
+        all the same: the next change replays it from the log.
+        """
+        self.connection.execute("begin immediate")
+        try:
+            yield
+        except BaseException:
+            self.connection.execute("rollback")
+            self.boot_id = self.position().boot_id
+            raise
+        with suppress(sqlite3.OperationalError):
+            self.connection.execute("commit")
+        if self.connection.in_transaction:
+            self.connection.execute("rollback")
+
+    # the tables of the fold
+
+    def job(self, job_id: str) -> Job | None:
+        """The job of that id, if there is one."""
+        return self.queue.get(job_id)
+
+    def put_job(self, job: Job) -> None:
+        """Keep the new state of a job."""
+        self.queue.put(job)
+
+    def drop_job(self, job_id: str) -> None:
+        """Forget a pruned job."""
+        self.queue.drop(job_id)
+
+    def open_jobs(self) -> Iterable[Job]:
+        """All jobs that are pending or leased."""
+        return self.queue.open()
+
+    def put_entry(self, entry: Entry) -> None:
+        """Keep the new state of a cache entry."""
+        self.cache.put(entry)
+
+    def drop_entry(self, key: str) -> None:
+        """Forget an invalidated entry."""
+        self.cache.drop(key)
+
+    def put_topic(self, topic: str, status: str) -> None:
+        """Keep whether a topic is active or paused."""
+        self.queue.put_topic(topic, status)
+
+
+def open_store(path: Path) -> Store | None:
+    """The store at ``path``; None where it is lost or cannot be used. Raises BadInput where
+    another program's database is in the way."""
+    if not path.exists():
+        return None
+    connection = _connect(f"{path.resolve().as_uri()}?mode=rw")
+    try:
+        _require_ours(connection, path)
+        connection.execute("pragma journal_mode = wal")
+        connection.execute("pragma synchronous = normal")
+        connection.execute(f"pragma journal_size_limit = {64 * 1024 * 1024}")
+        return Store(connection)
+    except (sqlite3.DatabaseError, _Unusable):
+        connection.close()
+        return None
+    except BadInput:
+        connection.close()
+        raise
+
+
+def open_read_only(path: Path) -> Store | None:
+    """As ``open_store`` with no right to write; leaves no file beside ``path``."""
+    if not path.exists():
+        return None
+    wal = path.with_name(path.name + "-wal")
+    mode = "mode=ro" if wal.exists() else "immutable=1"
+    connection = _connect(f"{path.resolve().as_uri()}?{mode}")
+    try:
+        _require_ours(connection, path)
+        return Store(connection)
+    except (sqlite3.DatabaseError, _Unusable):
+        connection.close()
+        return None
+
+
+def in_memory(tables: MemoryTables, position: Position) -> Store:
+    """A store in memory that holds ``tables``."""
+    connection = _connect(":memory:")
+    _fill(connection, tables, position)
+    return Store(connection)
+
+
+def write_anew(path: Path, tables: MemoryTables, position: Position) -> Store:
+    """Make ``tables`` the content of state.db: built aside, synced, renamed in; under the lock.
+
+    The old -wal and -shm go first: an old WAL beside a new file silently shows old content.
+    """
+    aside = path.with_name(f".{path.name}.{os.getpid()}.new")
+    aside.unlink(missing_ok=True)
+    os.close(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    connection = _connect(str(aside))
+    _fill(connection, tables, position)
+    connection.close()
+    _sync_file(aside)
+    for suffix in ("-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    aside.replace(path)
+    sync_folder(path.parent, "state folder")
+    store = open_store(path)
+    if store is None:
+        raise BadInput(f"{path} cannot be opened right after it was written; look at the disk")
+    return store
+
+
+class _Unusable(Exception):
+    """The file is an SQLite database, but holds no usable state."""
+
+
+def _connect(uri: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        uri, uri=True, isolation_level=None, check_same_thread=False, timeout=5
+    )
+    connection.execute("pragma temp_store = memory")
+    return connection
+
+
+def _require_ours(connection: sqlite3.Connection, path: Path) -> None:
+    (application_id,) = connection.execute("pragma application_id").fetchone()
+    (tables,) = connection.execute("select count(*) from sqlite_schema").fetchone()
+    (version,) = connection.execute("pragma user_version").fetchone()
+    if application_id != APPLICATION_ID:
+        if tables:
+            raise BadInput(f"{path} is a database of another program; move it out of the book")
+        raise _Unusable
+    if version != SCHEMA_VERSION:
+        raise _Unusable
+
+
+def _fill(connection: sqlite3.Connection, tables: MemoryTables, position: Position) -> None:
+    connection.execute(f"pragma application_id = {APPLICATION_ID}")
+    connection.execute(f"pragma user_version = {SCHEMA_VERSION}")
+    connection.execute("begin")
+    for part in _SCHEMA:
+        for statement in part.split(";\n"):
+            connection.execute(statement)
+    store = Store(connection)
+    store.queue.put_all(tables.jobs.values())
+    store.cache.put_all(tables.entries.values())
+    for topic, status in tables.topics.items():
+        store.put_topic(topic, status)
+    store.set_position(position)
+    connection.execute("commit")
+
+
+def _sync_file(path: Path) -> None:
+    fd = os.open(path, os.O_RDWR)
+    try:
+        sync(fd, "state file")
+    finally:
+        os.close(fd)

@@ -1,0 +1,17 @@
+"""The log: the truth. Everything else in a book is a fold of it.
+
+How it works:
+
+- One folder, one lock (flock on the folder itself), one writer. Who holds the lock appends.
+- A *writer* is one life of a log folder. ``writer.json`` names it, with the machine and the inode
+  that it lived on: a copied folder is another life, so it gets a new writer.
+- A *segment* is a file of whole lines, ``<writer8>-<first seq>.ndjson``. The last one is open and
+  grows. A new boot, a new writer or a full segment opens the next.
+- Each line continues a hash chain. The first line of a segment carries the hash so far, and
+  state.db and metrics/latest.json carry the last one: an edit, a hole or a lost end is seen.
+- An append is one write and one fdatasync. What a crash leaves half-written at the end was never
+  acknowledged: it is cut before the next append.
+
+``reader`` reads segments in the order of history, ``writer`` appends, ``lock`` guards,
+``verify`` checks, ``durable`` holds every sync, by name.
+"""

@@ -1,0 +1,173 @@
+"""Reading the log: segments in the order of history, their lines, their events, the hash chain."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tallybook.errors import LogDamaged
+from tallybook.event import BadLine, Event, decode
+from tallybook.layout import Layout
+
+NO_HASH = bytes(32)
+
+
+def link(previous: bytes, line: bytes) -> bytes:
+    """The hash after ``line`` (without its newline): BLAKE2b-256 of the hash before it ‖ line."""
+    return hashlib.blake2b(previous + line, digest_size=32).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in the history: after the line ``seq`` of ``writer``, at ``offset`` of ``segment``.
+
+    ``ordinal`` counts the events of all writers up to here.
+    """
+
+    writer: str = ""
+    seq: int = 0
+    hash: bytes = NO_HASH
+    segment: str = ""
+    offset: int = 0
+    ordinal: int = 0
+    boot_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a segment without its newline; ``whole`` is False for a torn tail."""
+
+    number: int
+    offset: int
+    raw: bytes
+    whole: bool = True
+
+    @property
+    def end(self) -> int:
+        """The offset behind this line."""
+        return self.offset + len(self.raw) + self.whole
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A segment and the ``log.opened`` that it begins with; None where that line is damaged."""
+
+    path: Path
+    opened: Event | None
+
+    @property
+    def writer(self) -> str:
+        """The writer, or the eight digits of it that the file name has."""
+        return self.opened.writer if self.opened else self.path.name[:8]
+
+    @property
+    def first_seq(self) -> int:
+        """The sequence of the first line, by the file name."""
+        digits = self.path.name.partition("-")[2].partition(".")[0]
+        return int(digits) if digits.isdecimal() else 0
+
+
+def lines(path: Path, offset: int = 0, number: int = 0) -> Iterator[Line]:
+    """The lines of a segment from ``offset`` on; ``number`` lines stand before it."""
+    with path.open("rb") as file:
+        file.seek(offset)
+        for raw in file:
+            number += 1
+            whole = raw.endswith(b"\n")
+            yield Line(number, offset, raw[:-1] if whole else raw, whole)
+            offset += len(raw)
+
+
+def segment(path: Path) -> Segment:
+    """The segment at ``path``."""
+    first = next(lines(path), None)
+    if first is None or not first.whole:
+        return Segment(path, None)
+    try:
+        event = decode(first.raw)
+    except BadLine:
+        return Segment(path, None)
+    return Segment(path, event if event.name == "log.opened" else None)
+
+
+def segments(layout: Layout) -> list[Segment]:
+    """All segments in the order of history: writers by their links, then by sequence."""
+    found = [segment(path) for path in layout.segments()]
+    order = {writer: place for place, writer in enumerate(_writers(found))}
+    return sorted(found, key=lambda item: (order[item.writer], item.first_seq))
+
+
+def _writers(found: list[Segment]) -> list[str]:
+    """The writers, each after the one it followed; those with no link by time of opening."""
+    previous: dict[str, str] = {}
+    began: dict[str, str] = {}
+    for item in found:
+        began.setdefault(item.writer, item.opened.occurred_at if item.opened else "")
+        before = item.opened.get("previous_writer") if item.opened else None
+        if before and before != item.writer:
+            previous[item.writer] = before
+    ordered: list[str] = []
+    for writer in sorted(began, key=lambda name: began[name]):
+        chain = [writer]
+        while (before := previous.get(chain[-1], "")) in began and before not in chain:
+            chain.append(before)
+        ordered.extend(name for name in reversed(chain) if name not in ordered)
+    return ordered
+
+
+def history(layout: Layout, after: Position | None = None) -> Iterator[tuple[Event, Position]]:
+    """Every event after ``after`` (None: from the beginning), with the position behind it.
+
+    A torn tail ends the history. Raises LogDamaged for a torn or foreign line before the end.
+    """
+    position = after or Position()
+    found = segments(layout)
+    names = [item.path.name for item in found]
+    start = names.index(position.segment) if position.segment in names else 0
+    for item in found[start:]:
+        resume = item.path.name == position.segment
+        offset = position.offset if resume else 0
+        for line in lines(item.path, offset):
+            event = _event(item, line, position, last=item is found[-1])
+            if event is None:
+                break
+            position = advance(position, event, line, item.path.name)
+            yield event, position
+
+
+def advance(position: Position, event: Event, line: Line, name: str) -> Position:
+    """The position behind ``line``, which holds ``event``."""
+    before = position.hash if event.writer == position.writer else NO_HASH
+    return Position(
+        writer=event.writer,
+        seq=event.seq,
+        hash=link(before, line.raw),
+        segment=name,
+        offset=line.end,
+        ordinal=position.ordinal + 1,
+        boot_id=event.boot_id,
+    )
+
+
+def _event(item: Segment, line: Line, position: Position, *, last: bool) -> Event | None:
+    """The event of a line; None for the torn tail of the last segment."""
+    if not line.whole and last:
+        return None
+    boot_id = item.opened.boot_id if item.opened else position.boot_id
+    try:
+        event = decode(line.raw, item.writer, boot_id)
+    except BadLine as error:
+        raise _damage(item.path, line, str(error)) from None
+    due = position.seq + 1 if event.writer == position.writer else 1
+    if event.seq != due:
+        raise _damage(item.path, line, f"seq is {event.seq} where {due} is due")
+    return event
+
+
+def _damage(path: Path, line: Line, reason: str) -> LogDamaged:
+    return LogDamaged(
+        f"{path} byte {line.offset}: {reason}; 'tallybook log verify' lists all damage, "
+        "'tallybook rebuild' folds what is left"
+    )

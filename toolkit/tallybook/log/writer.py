@@ -1,0 +1,274 @@
+"""Appending to the log: who writes, batches of events, segments. Used under the lock alone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import tallybook
+from tallybook import event as events
+from tallybook.clock import Moment
+from tallybook.errors import LogDamaged, TallybookError
+from tallybook.event import Event, encode
+from tallybook.ids import new_writer_id
+from tallybook.layout import FILE_MODE, Layout
+from tallybook.log.durable import sync, sync_folder, write_all
+from tallybook.log.reader import NO_HASH, Position, history, link
+from tallybook.settings import LogSettings
+
+VERSIONS = {
+    "tallybook": tallybook.__version__,
+    "python": platform.python_version(),
+    "sqlite": sqlite3.sqlite_version,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """How this node is named in the log."""
+
+    node_id: str
+    host: str
+
+
+@dataclass
+class Batch:
+    """Events on their way into one segment, each stamped and chained as it is added."""
+
+    path: Path
+    fresh: bool
+    moment: Moment
+    end: Position
+    data: bytearray = field(default_factory=bytearray)
+
+    def add(self, event: Event, writer: str) -> tuple[Event, int]:
+        """Stamp ``event``; returns it with its ordinal in the history."""
+        same = writer == self.end.writer
+        stamped = event.stamped(self.end.seq + 1 if same else 1, writer, self.moment)
+        line = encode(stamped)
+        self.data += line + b"\n"
+        offset = self.end.offset if self.end.segment == self.path.name else 0
+        self.end = Position(
+            writer=writer,
+            seq=stamped.seq,
+            hash=link(self.end.hash if same else NO_HASH, line),
+            segment=self.path.name,
+            offset=offset + len(line) + 1,
+            ordinal=self.end.ordinal + 1,
+            boot_id=self.moment.boot_id,
+        )
+        return stamped, self.end.ordinal
+
+
+class Log:
+    """The end of the log of one book."""
+
+    def __init__(self, layout: Layout, settings: LogSettings, node: Node) -> None:
+        self._layout = layout
+        self._settings = settings
+        self._node = node
+        self._repairs: list[Event] = []
+        self._fd = -1
+        self._open_name = ""
+        self._seen: tuple[int, int] = (0, 0)
+        self._known_writer = ""
+
+    def beyond(self, position: Position) -> Iterator[tuple[Event, Position]]:
+        """What the log has after ``position``: left by a crash between sync and commit.
+
+        A torn tail is cut; it was never acknowledged.
+        """
+        if self._looks_like(position):
+            return
+        self._known_writer = ""
+        for event, position in history(self._layout, position):  # noqa: B020 - the walk goes on
+            yield event, position
+        self._cut_torn_tail(position)
+        self._seen = self._look(position)
+
+    def begin(self, position: Position, moment: Moment) -> Iterator[tuple[Batch, Event, int]]:
+        """Open a new segment where one is due: a first, a full one, a new boot, a new writer.
+
+        Yields the batch with each event that opens it; nothing where the open segment goes on.
+        """
+        writer = self._known_writer = self._known_writer or self._writer()
+        if not self._roll_is_due(position, moment, writer):
+            return
+        following = position.seq + 1 if writer == position.writer else 1
+        batch = Batch(self._layout.segment(writer, following), True, moment, position)
+        for event in (self._opened(position, moment, writer), *self._repairs):
+            yield batch, *batch.add(event, writer)
+
+    def batch(self, position: Position, moment: Moment) -> Batch:
+        """A batch that goes on in the open segment."""
+        return Batch(self._layout.log / position.segment, False, moment, position)
+
+    def repairs(self) -> list[Event]:
+        """Repairs to be told in the open segment, such as a torn tail that was cut."""
+        return list(self._repairs)
+
+    def write(self, batch: Batch, before: Position) -> None:
+        """Append the batch: one write, one sync. A failed write leaves nothing behind."""
+        offset = 0 if batch.fresh else before.offset
+        try:
+            fd = self._descriptor(batch)
+            write_all(fd, bytes(batch.data))
+        except OSError as error:
+            self._undo(batch, offset)
+            raise TallybookError(
+                f"{batch.path}: cannot append: {error.strerror}; nothing was changed"
+            ) from error
+        sync(fd, "segment")
+        if batch.fresh:
+            sync_folder(self._layout.log, "log folder")
+        self._repairs.clear()
+        self._seen = self._look(batch.end)
+
+    def renew(self, reason: str, lost: Position, first_lost_seq: int) -> None:
+        """Begin a new life: the log lost ``first_lost_seq`` to ``lost.seq`` of ``lost.writer``."""
+        self._layout.writer.unlink(missing_ok=True)
+        self._known_writer = ""
+        self._tell(reason, lost.writer, first_lost_seq, lost.seq)
+
+    def close(self) -> None:
+        """Let go of the open segment."""
+        if self._fd >= 0:
+            os.close(self._fd)
+        self._fd, self._open_name = -1, ""
+
+    # who writes
+
+    def _writer(self) -> str:
+        """The writer of this folder; a new one where writer.json is not from here."""
+        found = _read_identity(self._layout.writer)
+        if found and found == self._identity(found["writer"]):
+            return str(found["writer"])
+        if found:
+            self._tell("copied", str(found.get("writer", "")), None, None)
+        writer = new_writer_id()
+        self._claim_folder(writer)
+        return writer
+
+    def _claim_folder(self, writer: str) -> None:
+        path = self._layout.writer
+        path.unlink(missing_ok=True)
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
+        try:
+            write_all(fd, json.dumps(self._identity(writer), indent=1).encode() + b"\n")
+            sync(fd, "writer file")
+        finally:
+            os.close(fd)
+
+    def _identity(self, writer: str) -> dict[str, Any]:
+        status = self._layout.writer.stat()
+        return {
+            "writer": writer,
+            "machine": _machine(),
+            "device": status.st_dev,
+            "inode": status.st_ino,
+        }
+
+    # segments
+
+    def _roll_is_due(self, position: Position, moment: Moment, writer: str) -> bool:
+        return (
+            not position.segment
+            or writer != position.writer
+            or moment.boot_id != position.boot_id
+            or position.offset >= self._settings.segment_bytes
+        )
+
+    def _opened(self, position: Position, moment: Moment, writer: str) -> Event:
+        previous: dict[str, Any] = {"previous_hash": position.hash.hex()}
+        if position.writer and writer != position.writer:
+            previous |= {"previous_writer": position.writer, "previous_seq": position.seq}
+        return events.opened(
+            moment,
+            writer=writer,
+            node_id=self._node.node_id,
+            host=self._node.host,
+            pid=os.getpid(),
+            versions=VERSIONS,
+            previous=previous,
+        )
+
+    def _descriptor(self, batch: Batch) -> int:
+        if self._open_name != batch.path.name or batch.fresh:
+            self.close()
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
+            if batch.fresh:
+                flags |= os.O_CREAT | os.O_EXCL
+            self._fd = os.open(batch.path, flags, FILE_MODE)
+            self._open_name = batch.path.name
+        return self._fd
+
+    def _undo(self, batch: Batch, offset: int) -> None:
+        if self._fd >= 0 and self._open_name == batch.path.name:
+            os.ftruncate(self._fd, offset)
+        if batch.fresh:
+            self.close()
+            batch.path.unlink(missing_ok=True)
+
+    def _cut_torn_tail(self, position: Position) -> None:
+        """Cut what stands behind the last whole line of the last segment."""
+        names = [path.name for path in self._layout.segments()]
+        for name in names:
+            path = self._layout.log / name
+            size = path.stat().st_size
+            if name == position.segment and size > position.offset:
+                os.truncate(path, position.offset)
+                self._tell("torn_tail", position.writer, None, None, size - position.offset)
+            elif name != position.segment and not _has_whole_line(path):
+                path.unlink()
+                self._tell("torn_tail", name[:8], None, None, size)
+
+    def _look(self, position: Position) -> tuple[int, int]:
+        """Folder time and size of the open segment: both the same means nothing came."""
+        path = self._layout.log / position.segment
+        try:
+            size = path.stat().st_size if position.segment else 0
+        except FileNotFoundError:
+            raise LogDamaged(
+                f"{path} is gone under a running process; 'tallybook log verify' says what is left"
+            ) from None
+        return self._layout.log.stat().st_mtime_ns, size
+
+    def _looks_like(self, position: Position) -> bool:
+        seen = self._look(position)
+        return seen[0] == self._seen[0] and seen[1] == position.offset
+
+    def _tell(
+        self, reason: str, writer: str, first: int | None, last: int | None, size: int | None = None
+    ) -> None:
+        fields = {"reason": reason, "writer": writer, "bytes": size}
+        lost = {"first_lost_seq": first, "last_lost_seq": last}
+        self._repairs.append(Event("log.repaired", fields | lost))
+
+
+def _read_identity(path: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads(path.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return None
+    return found if isinstance(found, dict) and "writer" in found else None
+
+
+def _machine() -> str:
+    """A digest of the machine's id, which is itself not to leave the machine."""
+    try:
+        machine_id = Path("/etc/machine-id").read_bytes().strip()
+    except OSError:
+        machine_id = b""
+    return hashlib.blake2b(b"tallybook" + machine_id, digest_size=16).hexdigest()
+
+
+def _has_whole_line(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.readline().endswith(b"\n")

@@ -1,0 +1,95 @@
+"""What may stand in a job, decided once at enqueue and the same everywhere; pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from tallybook.errors import BadInput
+
+MAX_PAYLOAD_BYTES = 1024 * 1024
+MAX_KEY_BYTES = 1024
+MAX_ERROR_CHARACTERS = 20_000
+LARGEST_INTEGER = 2**53
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_TOPIC = re.compile(r"[\w.:/-]{1,200}")
+
+
+def checked(payload: Any) -> str:
+    """The JSON text of a payload. Raises BadInput that says which part cannot be kept, and why.
+
+    Kept is what every backend, every reader and every language gives back unchanged: JSON of at
+    most 1 MiB with no NUL, no lone surrogate, no NaN and no integer over 2^53.
+    """
+    problem = _problem(payload, "payload")
+    if problem:
+        raise BadInput(problem)
+    text = json.dumps(payload, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    size = len(text.encode())
+    if size > MAX_PAYLOAD_BYTES:
+        raise BadInput(f"payload: {size} bytes of JSON; at most {MAX_PAYLOAD_BYTES} are taken")
+    return text
+
+
+def _problem(value: Any, place: str) -> str | None:
+    if value is None or isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        return _text_problem(value, place)
+    if isinstance(value, int):
+        return f"{place}: {value} is over 2^53" if abs(value) > LARGEST_INTEGER else None
+    if isinstance(value, float):
+        return None if value - value == 0 else f"{place}: {value} is no JSON number"
+    if isinstance(value, dict):
+        return _object_problem(value, place)
+    if isinstance(value, list | tuple):
+        found = (_problem(item, f"{place}[{n}]") for n, item in enumerate(value))
+        return next(filter(None, found), None)
+    return f"{place}: {type(value).__name__} is no JSON value"
+
+
+def _object_problem(value: dict[Any, Any], place: str) -> str | None:
+    for name, item in value.items():
+        if not isinstance(name, str):
+            return f"{place}: the name {name!r} is not text"
+        problem = _text_problem(name, f"{place}: a name") or _problem(item, f"{place}.{name}")
+        if problem:
+            return problem
+    return None
+
+
+def _text_problem(text: str, place: str) -> str | None:
+    if "\0" in text:
+        return f"{place}: holds a NUL character"
+    if _LONE_SURROGATE.search(text):
+        return f"{place}: holds a lone surrogate, which is no Unicode text"
+    return None
+
+
+def checked_topic(topic: str) -> str:
+    """A topic of 1 to 200 letters, digits and ``_ . : / -``. Raises BadInput."""
+    if not _TOPIC.fullmatch(topic):
+        raise BadInput(f"topic {topic[:80]!r}: use 1 to 200 letters, digits and _ . : / -")
+    return topic
+
+
+def checked_text(name: str, text: str | None) -> str | None:
+    """A key or id of at most 1 KiB that is clean text; None stays None. Raises BadInput."""
+    if text is None:
+        return None
+    problem = _text_problem(text, name)
+    if problem:
+        raise BadInput(problem)
+    size = len(text.encode())
+    if not 0 < size <= MAX_KEY_BYTES:
+        raise BadInput(f"{name}: {size} bytes; use 1 to {MAX_KEY_BYTES}")
+    return text
+
+
+def clean(text: str) -> str:
+    """Any text made fit for an event: recording an error never fails because of its words."""
+    shown = _LONE_SURROGATE.sub("\ufffd", text).replace("\0", "\ufffd")
+    if len(shown) > MAX_ERROR_CHARACTERS:
+        return f"{shown[:MAX_ERROR_CHARACTERS]} … ({len(shown)} characters)"
+    return shown

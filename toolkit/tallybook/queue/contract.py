@@ -1,0 +1,61 @@
+"""What every queue backend does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from tallybook.clock import Moment
+from tallybook.job import Job
+
+
+class Queue(Protocol):
+    """Rows of jobs; changed through ``put`` and ``drop`` by the fold alone."""
+
+    def get(self, job_id: str) -> Job | None:
+        """The job of that id."""
+        ...
+
+    def by_key(self, topic: str, idempotency_key: str) -> Job | None:
+        """The job that holds an idempotency key of a topic."""
+        ...
+
+    def put(self, job: Job) -> None:
+        """Keep the state of a job, new or not."""
+        ...
+
+    def drop(self, job_id: str) -> None:
+        """Forget a job."""
+        ...
+
+    def open(self) -> Iterable[Job]:
+        """The jobs that are pending or leased."""
+        ...
+
+    def ready(self, moment: Moment, topics: Sequence[str], limit: int) -> list[Job]:
+        """Pending jobs that are due, by priority (higher first), due time, age."""
+        ...
+
+    def late(self, moment: Moment, limit: int) -> list[Job]:
+        """Leased jobs whose lease has run out by boot time."""
+        ...
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """{topic: {status: number of jobs}}."""
+        ...
+
+    def oldest_pending_at(self) -> str | None:
+        """When the oldest pending job was enqueued."""
+        ...
+
+    def select(self, status: str | None, topic: str | None, limit: int) -> list[Job]:
+        """Jobs by status and topic (None: any), oldest first, at most ``limit``."""
+        ...
+
+    def put_topic(self, topic: str, status: str) -> None:
+        """Keep whether a topic is active or paused."""
+        ...
+
+    def topics(self) -> dict[str, str]:
+        """{topic: active or paused} of the topics that were ever paused."""
+        ...

@@ -1,0 +1,103 @@
+"""The queue on SQLite: rows of the table ``jobs``. The caller holds the transaction."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any
+
+from tallybook import statements
+from tallybook.clock import Moment
+from tallybook.job import Job
+
+_FIELDS = tuple(field.name for field in fields(Job))
+_COLUMNS = tuple(name.removesuffix("_json") for name in _FIELDS)
+_row = attrgetter(*_FIELDS)
+_SQL = {
+    name: text.replace("{columns}", ", ".join(_COLUMNS)).replace(
+        "{marks}", ", ".join("?" * len(_COLUMNS))
+    )
+    for name, text in statements.load("tallybook.queue", "queue.sql").items()
+}
+SCHEMA = _SQL["schema"]
+
+
+class SqliteQueue:
+    """The jobs of one book, over a connection that the book owns."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def get(self, job_id: str) -> Job | None:
+        """The job of that id."""
+        return self._one("get", (job_id,))
+
+    def by_key(self, topic: str, idempotency_key: str) -> Job | None:
+        """The job that holds an idempotency key of a topic."""
+        return self._one("by_key", (topic, idempotency_key))
+
+    def put(self, job: Job) -> None:
+        """Keep the state of a job, new or not."""
+        self._connection.execute(_SQL["put"], _row(job))
+
+    def put_all(self, jobs: Iterable[Job]) -> None:
+        """Keep many jobs at once."""
+        self._connection.executemany(_SQL["put"], map(_row, jobs))
+
+    def drop(self, job_id: str) -> None:
+        """Forget a job."""
+        self._connection.execute(_SQL["drop"], (job_id,))
+
+    def open(self) -> Iterable[Job]:
+        """The jobs that are pending or leased."""
+        return self._many("open", ())
+
+    def ready(self, moment: Moment, topics: Sequence[str], limit: int) -> list[Job]:
+        """Pending jobs that are due, by priority (higher first), due time, age."""
+        return self._many(
+            "ready",
+            {
+                "boot_us": moment.boot_us,
+                "now": moment.wall(),
+                "topics": json.dumps(list(topics)) if topics else None,
+                "limit": limit,
+            },
+        )
+
+    def late(self, moment: Moment, limit: int) -> list[Job]:
+        """Leased jobs whose lease has run out by boot time."""
+        return self._many("late", (moment.boot_us, limit))
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """{topic: {status: number of jobs}}."""
+        found: dict[str, dict[str, int]] = {}
+        for topic, status, number in self._connection.execute(_SQL["counts"]):
+            found.setdefault(topic, {})[status] = number
+        return found
+
+    def oldest_pending_at(self) -> str | None:
+        """When the oldest pending job was enqueued."""
+        row = self._connection.execute(_SQL["oldest_pending"]).fetchone()
+        return row[0] if row else None
+
+    def select(self, status: str | None, topic: str | None, limit: int) -> list[Job]:
+        """Jobs by status and topic (None: any), oldest first, at most ``limit``."""
+        return self._many("select", {"status": status, "topic": topic, "limit": limit})
+
+    def put_topic(self, topic: str, status: str) -> None:
+        """Keep whether a topic is active or paused."""
+        self._connection.execute(_SQL["put_topic"], (topic, status))
+
+    def topics(self) -> dict[str, str]:
+        """{topic: active or paused} of the topics that were ever paused."""
+        return dict(self._connection.execute(_SQL["topics"]))
+
+    def _one(self, name: str, values: tuple[Any, ...]) -> Job | None:
+        row = self._connection.execute(_SQL[name], values).fetchone()
+        return Job(*row) if row else None
+
+    def _many(self, name: str, values: tuple[Any, ...] | dict[str, Any]) -> list[Job]:
+        return [Job(*row) for row in self._connection.execute(_SQL[name], values)]

@@ -1,0 +1,180 @@
+"""The worker: threads that claim, run and settle until they are told to stop."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tallybook.book import Book, Held
+from tallybook.errors import BadInput, LeaseLost, TallybookError
+from tallybook.event import Event
+from tallybook.ids import new_worker_id
+from tallybook.job import Job, Status
+from tallybook.payload import checked_text
+from tallybook.worker.beat import Beat, Running
+from tallybook.worker.handlers import Handler
+from tallybook.worker.metrics import Counters
+from tallybook.worker.run import run
+
+log = logging.getLogger("tallybook.worker")
+_IDLE_S = 0.05
+
+
+class Worker:
+    """Runs ``handlers`` on the jobs of a book. ``lease_s`` is how long a claim lasts unextended."""
+
+    def __init__(
+        self,
+        path: Path,
+        handlers: Mapping[str, Handler],
+        *,
+        threads: int = 4,
+        topics: Sequence[str] = (),
+        lease_s: float = 60.0,
+        drain: bool = False,
+        name: str | None = None,
+    ) -> None:
+        self._path = path
+        self._handlers = handlers
+        self._threads = _checked_threads(threads)
+        self._topics = _checked_topics(topics, handlers)
+        self._lease_s = _checked_lease(lease_s)
+        self._drain = drain
+        self._name = checked_text("worker name", name)
+        self._stop = threading.Event()
+        self._running = Running()
+        self._counters = Counters()
+        self._failure: BaseException | None = None
+
+    def run(self) -> None:
+        """Work until stopped or, with ``drain``, until nothing is pending or leased.
+
+        Raises what stopped a thread; jobs of handlers that still run then are rescued later.
+        """
+        with Book.open(self._path) as book:
+            self._name = self._name or new_worker_id(book.node.host)
+            book.record(self._started(book))
+            beat = self._beat(book)
+            beat.start()
+            try:
+                self._work(book, beat)
+            finally:
+                beat.stop()
+                reason = "failed" if self._failure else "drained" if self._drain else "stopped"
+                book.record(Event("worker.stopped", {"worker": self._name, "reason": reason}))
+        if self._failure:
+            raise self._failure
+
+    def stop(self) -> None:
+        """Claim nothing more; end when the running handlers have settled."""
+        self._stop.set()
+
+    def stop_on_signals(self) -> None:
+        """Let SIGTERM and SIGINT stop this worker."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self.stop())
+
+    def _work(self, book: Book, beat: Beat) -> None:
+        threads = [
+            threading.Thread(target=self._thread, args=(book, beat), name=f"worker-{n}")
+            for n in range(self._threads)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def _thread(self, book: Book, beat: Beat) -> None:
+        try:
+            while beat.alive and not self._stop.is_set():
+                if not self._step(book) and self._is_over(book):
+                    return
+            if not beat.alive:
+                raise TallybookError("the heartbeat failed five times in a row; nothing is claimed")
+        except BaseException as error:  # noqa: BLE001 - run() raises it in the main thread
+            self._failure = self._failure or error
+            self._stop.set()
+
+    def _step(self, book: Book) -> bool:
+        """Claim and run one job; False where none was due."""
+        job = book.claim(self._name or "", topics=self._topics, lease_s=self._lease_s)
+        if job is None:
+            return False
+        moment = book.moment()
+        self._running.start(Held(job.job_id, job.lease_token, moment.wall()), moment.boot_us)
+        try:
+            self._settle(book, job)
+        finally:
+            self._running.end(job.job_id)
+        return True
+
+    def _settle(self, book: Book, job: Job) -> None:
+        outcome, puts = run(self._handlers[job.topic], job, book, self._counters)
+        try:
+            event = book.settle(outcome, puts)[0].name
+        except LeaseLost as error:
+            log.warning("%s", error)
+            event = "job.settle_refused"
+        self._counters.settled(job, outcome, event)
+
+    def _is_over(self, book: Book) -> bool:
+        """Whether a draining worker has nothing left to wait for; else waits a little."""
+        if self._drain and not _has_open_jobs(book, self._topics):
+            return True
+        self._stop.wait(_IDLE_S)
+        return False
+
+    def _about(self, book: Book) -> dict[str, object]:
+        return {
+            "worker": self._name,
+            "pid": os.getpid(),
+            "host": book.node.host,
+            "topics": list(self._topics),
+            "threads": self._threads,
+        }
+
+    def _started(self, book: Book) -> Event:
+        lease = {"lease_ms": round(self._lease_s * 1000)}
+        return Event("worker.started", self._about(book) | lease)
+
+    def _beat(self, book: Book) -> Beat:
+        return Beat(
+            lambda: Book.open(self._path),
+            self._name or "",
+            self._lease_s,
+            self._about(book),
+            self._running,
+            self._counters,
+        )
+
+
+def _has_open_jobs(book: Book, topics: Sequence[str]) -> bool:
+    return any(
+        counts.get(Status.PENDING, 0) + counts.get(Status.LEASED, 0)
+        for topic, counts in book.counts().items()
+        if topic in topics
+    )
+
+
+def _checked_threads(threads: int) -> int:
+    if not 1 <= threads <= 256:
+        raise BadInput(f"--threads {threads}: use 1 to 256")
+    return threads
+
+
+def _checked_lease(lease_s: float) -> float:
+    if not 0.3 <= lease_s <= 86400:
+        raise BadInput(f"--lease {lease_s:g}: use 0.3 s to a day")
+    return lease_s
+
+
+def _checked_topics(topics: Sequence[str], handlers: Mapping[str, Handler]) -> Sequence[str]:
+    for topic in topics:
+        if topic not in handlers:
+            known = ", ".join(sorted(handlers))
+            raise BadInput(f"--topics {topic}: no handler for it; there are: {known}")
+    return tuple(topics) or tuple(sorted(handlers))
