@@ -22,7 +22,7 @@ from typing import IO, Any
 from tallybook.runbook.light import late_grammar
 
 ENGINE = "tallybook"
-_TABLES = {"POLARS_FMT_STR_LEN": "120", "POLARS_FMT_MAX_ROWS": "60", "POLARS_FMT_MAX_COLS": "40"}
+TABLES = {"POLARS_FMT_STR_LEN": "120", "POLARS_FMT_MAX_ROWS": "60", "POLARS_FMT_MAX_COLS": "40"}
 _QUIET = {"PYDEVD_DISABLE_FILE_VALIDATION": "1"}
 _INJECTED = "injected-parameters"
 
@@ -127,7 +127,7 @@ def _engine(papermill: Any) -> Any:
                 shutdown_kernel="immediate",
                 log=logging.getLogger("papermill"),
             )
-            environment = {**os.environ, **_QUIET, **_TABLES, **watch.job.environment}
+            environment = {**os.environ, **_QUIET, **TABLES, **watch.job.environment}
             environment["IPYTHONDIR"] = str(watch.job.folder / ".ipython")
             return client.execute(stdout=watch.noise, stderr=watch.noise, env=environment)
 

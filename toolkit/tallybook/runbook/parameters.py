@@ -81,17 +81,19 @@ def nearest(name: str, names: Sequence[str]) -> str:
 
 
 def _parameter(statement: ast.stmt, comments: Mapping[int, str]) -> Parameter:
-    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-    target = statement.target if isinstance(statement, ast.AnnAssign) else target
-    value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
-    if not isinstance(target, ast.Name) or value is None:
-        line = ast.unparse(statement)
-        raise BadInput(f"the parameters cell may only assign literals to names, not {line!r}")
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.expr() as value):
+            pass
+        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+            pass
+        case _:
+            line = ast.unparse(statement)
+            raise BadInput(f"the parameters cell may only give names a literal, not {line!r}")
     try:
         default = ast.literal_eval(value)
     except ValueError:
-        raise BadInput(f"parameter {target.id}: its default is no literal") from None
-    return Parameter(target.id, default, comments.get(statement.end_lineno or 0, ""))
+        raise BadInput(f"parameter {name}: its default is no literal") from None
+    return Parameter(name, default, comments.get(statement.end_lineno or 0, ""))
 
 
 def _comments(source: str) -> dict[int, str]:

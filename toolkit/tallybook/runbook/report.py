@@ -230,6 +230,6 @@ def _joined(value: Any) -> str:
 def _base64(text: str) -> str:
     """``text`` as clean base64, or empty where it is none."""
     try:
-        return base64.b64encode(base64.b64decode(text)).decode()
-    except binascii.Error:
+        return base64.b64encode(base64.b64decode("".join(text.split()), validate=True)).decode()
+    except (binascii.Error, ValueError):
         return ""
