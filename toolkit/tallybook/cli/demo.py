@@ -8,7 +8,6 @@ from pathlib import Path
 from tallybook.cli import output
 from tallybook.errors import BadInput
 
-HELP = "run the main job on real airports, plant faults, and see that the runbooks find them"
 FAILURE = 3
 
 

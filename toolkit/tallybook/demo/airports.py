@@ -46,7 +46,7 @@ def record_of(finding_id: str) -> str:
 def airports(jobs: int | None, seed: int) -> list[Airport]:
     """``jobs`` airports chosen by ``seed``, or all (None), sorted by code.
 
-    Raises BadInput when the package is missing or there are not as many.
+    Raises BadInput when there are not as many.
     """
     table = _table()
     if jobs is not None and not FEWEST <= jobs <= len(table):
@@ -56,8 +56,6 @@ def airports(jobs: int | None, seed: int) -> list[Airport]:
 
 
 def _table() -> dict[str, dict[str, Any]]:
-    try:
-        import airportsdata
-    except ImportError:
-        raise BadInput("the demo needs the extra 'demo': pip install 'tallybook[demo]'") from None
+    import airportsdata
+
     return {code: dict(airport) for code, airport in airportsdata.load("ICAO").items()}

@@ -7,8 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -22,12 +22,15 @@ GRACE_S = 5.0
 class Children:
     """Starts processes, each in a session of its own, with their output in ``folder``.
 
-    On exit every one that still runs is interrupted, then killed after 5 s; stopped ones too.
+    On exit every one that still runs is killed, stopped ones too; a ``gentle`` one is interrupted
+    first and has ``grace_s`` to put away what it started itself.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, grace_s: float = GRACE_S) -> None:
         self._folder = folder
+        self._grace_s = grace_s
         self._started: dict[str, subprocess.Popen[str]] = {}
+        self._gentle: set[str] = set()
 
     def start(
         self,
@@ -36,6 +39,7 @@ class Children:
         env: Mapping[str, str] | None = None,
         stdin: int = subprocess.DEVNULL,
         stdout: int | None = None,
+        gentle: bool = False,
     ) -> subprocess.Popen[str]:
         """Start ``python ARGUMENTS``; it prints into NAME.out and complains into NAME.log."""
         with self._file(name, "out").open("w") as out, self._file(name, "log").open("w") as log:
@@ -50,6 +54,8 @@ class Children:
                 start_new_session=True,
             )
         self._started[name] = child
+        if gentle:
+            self._gentle.add(name)
         return child
 
     def check(self, *expected: str) -> None:
@@ -81,16 +87,20 @@ class Children:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        running = [child for child in self._started.values() if child.poll() is None]
-        for child in running:
-            for number in (signal.SIGCONT, signal.SIGINT):
-                _signal(child, number)
-        deadline = time.monotonic() + GRACE_S
-        for child in running:
-            with suppress(subprocess.TimeoutExpired):
-                child.wait(max(0.0, deadline - time.monotonic()))
-        for child in self._started.values():
+        with _undisturbed():
+            self._end_all()
+
+    def _end_all(self) -> None:
+        running = {name: child for name, child in self._started.items() if child.poll() is None}
+        gentle = [child for name, child in running.items() if name in self._gentle]
+        for child in gentle:
+            _signal(child, signal.SIGINT)
+        deadline = time.monotonic() + self._grace_s
+        while time.monotonic() < deadline and not all(map(_has_ended, gentle)):
+            time.sleep(POLL_S)
+        for child in running.values():
             _signal(child, signal.SIGKILL)
+        for child in self._started.values():
             child.wait()
             _close(child.stdin, child.stdout)
 
@@ -113,11 +123,25 @@ def _environment(more: Mapping[str, str]) -> dict[str, str]:
     return {**kept, **more}
 
 
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """A second Ctrl-C waits until all children are gone."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _has_ended(child: subprocess.Popen[str]) -> bool:
+    """Whether a child has ended; it is not waited for, so its group's number stays its own."""
+    return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
 def _signal(child: subprocess.Popen[str], number: int) -> None:
-    """Signal the child's whole group; its group is its own as long as it is not waited for."""
-    if child.returncode is None:
-        with suppress(ProcessLookupError):
-            os.killpg(child.pid, number)
+    """Signal the whole group of a child that was not waited for."""
+    with suppress(ProcessLookupError):
+        os.killpg(child.pid, number)
 
 
 def _close(*pipes: IO[str] | None) -> None:

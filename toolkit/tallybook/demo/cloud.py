@@ -214,7 +214,8 @@ def serve(folder: Path) -> None:
     with Cloud(folder, plan, order["token"]) as cloud:
         Thread(target=cloud.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
         print(json.dumps({"port": cloud.server_address[1]}), flush=True)
-        sys.stdin.read()
+        with suppress(KeyboardInterrupt):
+            sys.stdin.read()
         cloud.shutdown()
         cloud.store.close()
 

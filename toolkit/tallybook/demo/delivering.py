@@ -101,7 +101,14 @@ class _Starter:
             "--lease": str(lease_s),
         }
         options = [part for option in given.items() for part in option]
-        return ["-m", "tallybook", "worker", "tallybook.demo.handlers", "--drain", *options]
+        return [
+            "-m",
+            "tallybook.cli.main",
+            "worker",
+            "tallybook.demo.handlers",
+            "--drain",
+            *options,
+        ]
 
 
 def _until(condition: Callable[[], bool], watch: _Watch, what: str) -> None:

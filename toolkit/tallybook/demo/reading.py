@@ -28,7 +28,7 @@ def read(
         progress("read with four runbooks", len(answers), total)
         while waiting and len(under_way) < AT_ONCE:
             name = next(iter(waiting))
-            children.start(name, waiting.pop(name))
+            children.start(name, waiting.pop(name), gentle=True)
             under_way.append(name)
         wait_for(lambda: any(map(children.ended, under_way)), "the end of a runbook", RUN_S)
         for name in [name for name in under_way if children.ended(name)]:
@@ -52,7 +52,7 @@ def _arguments(place: Folder, name: str, parameters: dict[str, str]) -> list[str
     path = carried("runbooks") / f"{name}.ipynb"
     pairs = [part for item in parameters.items() for part in ("-p", "=".join(item))]
     options = ["--book", str(place.book), "--out", str(place.out), "--json", *pairs]
-    return ["-m", "tallybook", "runbook", "run", str(path), *options]
+    return ["-m", "tallybook.cli.main", "runbook", "run", str(path), *options]
 
 
 def _answer(children: Children, name: str) -> dict[str, Any]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
-from tallybook import recover
 from tallybook.book import Book
 from tallybook.demo import airports, folder, killer, page, reading
 from tallybook.demo.airports import TOPIC, Airport
@@ -19,7 +22,10 @@ from tallybook.demo.folder import Folder
 from tallybook.demo.handlers import TIMEOUT_S
 from tallybook.demo.tally import Row, tally
 from tallybook.demo.tampering import tampering
+from tallybook.errors import BadInput
 from tallybook.layout import Layout
+
+NEEDED = ("airportsdata", "duckdb", "polars", "altair", "papermill", "vl_convert")
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage, how much of it is done, and how much there is."""
@@ -53,9 +59,10 @@ def run(settings: Settings, progress: Progress) -> Outcome:
 
     Raises BadInput for a folder or a number that cannot be used, TallybookError when a part fails.
     """
+    _require_extra()
     records = airports.airports(settings.jobs, settings.seed)
     place = folder.fresh(settings.folder, {"seed": settings.seed, "jobs": len(records)})
-    with Children(place.processes) as children:
+    with _ended_by_sigterm(), Children(place.processes) as children:
         planted = _record(settings, records, place, children, progress)
         place.planted.write_text(json.dumps(planted, indent=1) + "\n", "utf-8")
         _lose_and_rebuild(place, progress)
@@ -64,6 +71,25 @@ def run(settings: Settings, progress: Progress) -> Outcome:
     outcome = Outcome(tally(planted, found), place.report)
     page.write(place, outcome.rows, answers)
     return outcome
+
+
+def _require_extra() -> None:
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise BadInput(f"the demo needs {missing[0]}; run: pip install 'tallybook[demo]'")
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """SIGTERM unwinds like Ctrl-C, so that no child is left; only in the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _record(
@@ -121,6 +147,8 @@ def _write_settings(place: Folder, settings: Settings) -> None:
 
 def _lose_and_rebuild(place: Folder, progress: Progress) -> None:
     """Delete the queue and the cache, and fold them anew from the log."""
+    from tallybook import recover  # it brings DuckDB along
+
     progress("lose and rebuild", 0, 1)
     state = Layout(place.book).state
     for suffix in ("", "-wal", "-shm"):
