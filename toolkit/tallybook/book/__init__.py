@@ -6,6 +6,6 @@ folds it anew.
 """
 
 from tallybook.book.book import Book
-from tallybook.book.changes import Held
+from tallybook.book.changes import Held, Receipt
 
-__all__ = ["Book", "Held"]
+__all__ = ["Book", "Held", "Receipt"]

@@ -16,7 +16,7 @@ from tallybook import layout as layouts
 from tallybook import payload as payloads
 from tallybook.book import changes
 from tallybook.book import store as stores
-from tallybook.book.changes import Held
+from tallybook.book.changes import Held, Receipt
 from tallybook.book.journal import Journal, fold_history
 from tallybook.book.store import Store
 from tallybook.clock import Clock, Moment, SystemClock
@@ -87,7 +87,7 @@ class Book:
         ordering_key: str | None = None,
         correlation_id: str | None = None,
         enqueued_from: str | None = None,
-    ) -> Job:
+    ) -> Receipt:
         """Enqueue a job; once this returns, the job is on disk.
 
         With an ``idempotency_key`` that a job of this topic has: the same payload gives that job,
@@ -112,8 +112,7 @@ class Book:
         (event,) = self._journal.change(
             lambda store, moment: [changes.enqueued(store, moment, fields, due)]
         )
-        found = self.job(event["job_id"])
-        return found or jobs.enqueued(event, 0)
+        return Receipt(event["job_id"], event.name == "job.enqueued")
 
     def claim(
         self, worker: str, *, topics: Sequence[str] = (), lease_s: float = 60.0

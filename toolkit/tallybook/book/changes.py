@@ -22,6 +22,14 @@ class Held:
     started_at: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The job is on disk. ``is_new`` is False where it was already there under the same key."""
+
+    job_id: str
+    is_new: bool
+
+
 def checked_priority(priority: int) -> int:
     """A priority from -1000 to 1000. Raises BadInput."""
     if not -1000 <= priority <= 1000:

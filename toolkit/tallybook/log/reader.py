@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tallybook.errors import LogDamaged
@@ -117,22 +117,46 @@ def _writers(found: list[Segment]) -> list[str]:
     return ordered
 
 
-def history(layout: Layout, after: Position | None = None) -> Iterator[tuple[Event, Position]]:
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """Lines that are missing: ``first_seq`` to ``last_seq`` of ``writer``."""
+
+    writer: str
+    first_seq: int
+    last_seq: int
+
+
+@dataclass
+class Damage:
+    """What a reading of a damaged log left out. ``last_hole`` is the ordinal before it."""
+
+    holes: list[Hole] = field(default_factory=list)
+    quarantined: int = 0
+    doubled: int = 0
+    last_hole: int = 0
+
+
+def history(
+    layout: Layout, after: Position | None = None, damage: Damage | None = None
+) -> Iterator[tuple[Event, Position]]:
     """Every event after ``after`` (None: from the beginning), with the position behind it.
 
-    A torn tail ends the history. Raises LogDamaged for a torn or foreign line before the end.
+    A torn tail ends the history. A torn or foreign line before the end raises LogDamaged or,
+    where ``damage`` is given, is noted there and passed over.
     """
     position = after or Position()
     found = segments(layout)
     names = [item.path.name for item in found]
     start = names.index(position.segment) if position.segment in names else 0
     for item in found[start:]:
-        resume = item.path.name == position.segment
-        offset = position.offset if resume else 0
+        offset = position.offset if item.path.name == position.segment else 0
         for line in lines(item.path, offset):
-            event = _event(item, line, position, last=item is found[-1])
+            if not line.whole and item is found[-1]:
+                return
+            event = _event(item, line, position, damage)
             if event is None:
-                break
+                position = _passed_over(position, line, item.path.name)
+                continue
             position = advance(position, event, line, item.path.name)
             yield event, position
 
@@ -151,22 +175,37 @@ def advance(position: Position, event: Event, line: Line, name: str) -> Position
     )
 
 
-def _event(item: Segment, line: Line, position: Position, *, last: bool) -> Event | None:
-    """The event of a line; None for the torn tail of the last segment."""
-    if not line.whole and last:
-        return None
+def _event(item: Segment, line: Line, position: Position, damage: Damage | None) -> Event | None:
+    """The event of a line; None for one that ``damage`` has noted."""
     boot_id = item.opened.boot_id if item.opened else position.boot_id
     try:
         event = decode(line.raw, item.writer, boot_id)
     except BadLine as error:
-        raise _damage(item.path, line, str(error)) from None
+        if damage is None:
+            raise _damaged(item.path, line, str(error)) from None
+        damage.quarantined += 1
+        return None
     due = position.seq + 1 if event.writer == position.writer else 1
-    if event.seq != due:
-        raise _damage(item.path, line, f"seq is {event.seq} where {due} is due")
+    if event.seq == due:
+        return event
+    if damage is None:
+        raise _damaged(item.path, line, f"seq is {event.seq} where {due} is due")
+    if event.seq < due:
+        damage.doubled += 1
+        return None
+    damage.holes.append(Hole(event.writer, due, event.seq - 1))
+    damage.last_hole = position.ordinal
     return event
 
 
-def _damage(path: Path, line: Line, reason: str) -> LogDamaged:
+def _passed_over(position: Position, line: Line, name: str) -> Position:
+    """The position behind a line that holds no event; the chain goes over its bytes too."""
+    same = name == position.segment
+    before = position.hash if same else NO_HASH
+    return replace(position, hash=link(before, line.raw), segment=name, offset=line.end)
+
+
+def _damaged(path: Path, line: Line, reason: str) -> LogDamaged:
     return LogDamaged(
         f"{path} byte {line.offset}: {reason}; 'tallybook log verify' lists all damage, "
         "'tallybook rebuild' folds what is left"

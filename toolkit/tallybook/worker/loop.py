@@ -25,7 +25,10 @@ _IDLE_S = 0.05
 
 
 class Worker:
-    """Runs ``handlers`` on the jobs of a book. ``lease_s`` is how long a claim lasts unextended."""
+    """Runs ``handlers`` on the jobs of a book. ``lease_s`` is how long a claim lasts unextended.
+
+    ``runs_ended`` counts roughly (threads share it) for a progress line.
+    """
 
     def __init__(
         self,
@@ -49,6 +52,7 @@ class Worker:
         self._running = Running()
         self._counters = Counters()
         self._failure: BaseException | None = None
+        self.runs_ended = 0
 
     def run(self) -> None:
         """Work until stopped or, with ``drain``, until nothing is pending or leased.
@@ -120,6 +124,7 @@ class Worker:
             log.warning("%s", error)
             event = "job.settle_refused"
         self._counters.settled(job, outcome, event)
+        self.runs_ended += 1
 
     def _is_over(self, book: Book) -> bool:
         """Whether a draining worker has nothing left to wait for; else waits a little."""

@@ -42,8 +42,8 @@ class Counters:
         self._clear()
 
     def settled(self, job: Job, outcome: Outcome, event: str) -> None:
-        """A run ended with ``event``; its wait began when the job was enqueued."""
-        waited = from_text(outcome.started_at) - from_text(job.created_at)
+        """A run ended with ``event``; its wait began when the job was due."""
+        waited = from_text(outcome.started_at) - from_text(job.next_attempt_at or job.created_at)
         with self._mutex:
             self._add(_COUNT_OF.get(event))
             self._waits.append(waited.total_seconds() * 1000)

@@ -116,7 +116,7 @@ def _failure(error: Exception) -> dict[str, Any]:
         "settle": "dead" if isinstance(error, Permanent | BadInput) else "retry",
         "error_type": getattr(error, "error_type", type(error).__name__),
         "error": payloads.clean(str(error) or type(error).__name__),
-        "traceback": payloads.clean(_traceback(error)),
+        "traceback": None if isinstance(error, Retry) else payloads.clean(_traceback(error)),
     }
     if isinstance(error, Retry):
         told |= {"after_s": error.after_s, "counted": not isinstance(error, NotReached)}
@@ -129,8 +129,10 @@ def _failure(error: Exception) -> dict[str, Any]:
 
 
 def _traceback(error: Exception) -> str:
-    """The traceback with files named from their package on, so that no home folder leaks."""
+    """The traceback from the handler on, with files named from their package on, so that no
+    home folder leaks."""
     told = traceback.TracebackException.from_exception(error)
+    told.stack[:] = [frame for frame in told.stack if frame.filename != __file__]
     part: traceback.TracebackException | None = told
     while part:
         for frame in part.stack:

@@ -1,0 +1,131 @@
+"""``tallybook enqueue``: one job from the command line, or NDJSON from standard input."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tallybook.cli import output
+from tallybook.errors import BadInput, TallybookError
+from tallybook.layout import find_book
+
+if TYPE_CHECKING:
+    from tallybook.book import Book, Receipt
+
+HELP = "enqueue one job, or many from standard input"
+_OPTIONS: Mapping[str, tuple[type, ...]] = {
+    "idempotency_key": (str,),
+    "priority": (int,),
+    "delay_s": (int, float),
+    "resource": (str,),
+    "ordering_key": (str,),
+    "correlation_id": (str,),
+}
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("topic", metavar="TOPIC", help="a topic, or - to read NDJSON lines")
+    parser.add_argument("payload", metavar="PAYLOAD", nargs="?", help="JSON")
+    parser.add_argument("--key", dest="idempotency_key", metavar="K", help="idempotency key")
+    parser.add_argument("--priority", type=int, metavar="N", help="higher is claimed first")
+    parser.add_argument("--delay", dest="delay_s", type=float, metavar="S", help="seconds")
+    parser.add_argument("--resource", metavar="R", help="at most one running job a resource")
+    parser.add_argument("--ordering-key", metavar="K", help="jobs of one key run in order")
+    parser.add_argument("--correlation-id", metavar="ID", help="carried through all events")
+    output.add_book(parser)
+    output.add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Enqueue; 0 once every job is on disk."""
+    from tallybook.book import Book
+
+    one = None if args.topic == "-" else _one(args)
+    with Book.open(find_book(args.book)) as book:
+        receipts = [_enqueued(book, one)] if one else _from_standard_input(book)
+    new = sum(receipt.is_new for receipt in receipts)
+    shown = {
+        "enqueued": new,
+        "deduplicated": len(receipts) - new,
+        "job_ids": [receipt.job_id for receipt in receipts],
+    }
+    output.answer(shown, args.json, text=lambda: _told(receipts, new))
+    return 0
+
+
+def _one(args: argparse.Namespace) -> dict[str, Any]:
+    if args.payload is None:
+        raise BadInput(
+            "give the payload as JSON after the topic, as in: enqueue TOPIC '{\"id\": 7}'"
+        )
+    options = {name: getattr(args, name) for name in _OPTIONS}
+    given = {name: value for name, value in options.items() if value is not None}
+    return {"topic": args.topic, "payload": _json(args.payload, "PAYLOAD"), **given}
+
+
+def _from_standard_input(book: Book) -> list[Receipt]:
+    receipts: list[Receipt] = []
+    progress = output.Progress("enqueued")
+    number = 0
+    try:
+        for raw in sys.stdin.buffer:
+            number += 1
+            if raw.strip():
+                receipts.append(_enqueued(book, _line(raw)))
+                progress.show(len(receipts))
+    except TallybookError as error:
+        raise type(error)(
+            f"standard input line {number}: {error}; "
+            f"the {len(receipts)} jobs before it are on disk, nothing after it was read"
+        ) from None
+    finally:
+        progress.close()
+    return receipts
+
+
+def _line(raw: bytes) -> dict[str, Any]:
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise BadInput("not UTF-8") from None
+    line = _json(text, "the line")
+    if (
+        not isinstance(line, dict)
+        or not isinstance(line.get("topic"), str)
+        or "payload" not in line
+    ):
+        raise BadInput('write {"topic": "…", "payload": …}')
+    for name, value in line.items():
+        _check_option(name, value)
+    return line
+
+
+def _check_option(name: str, value: Any) -> None:
+    if name in ("topic", "payload"):
+        return
+    if name not in _OPTIONS:
+        raise BadInput(f"no field {name!r}; there are topic, payload, {', '.join(_OPTIONS)}")
+    if isinstance(value, bool) or not isinstance(value, _OPTIONS[name]):
+        raise BadInput(f"{name}: {value!r} is not {_OPTIONS[name][-1].__name__}")
+
+
+def _json(text: str, what: str) -> Any:
+    try:
+        return json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise BadInput(f"{what} is not JSON: {error}") from None
+
+
+def _enqueued(book: Book, line: Mapping[str, Any]) -> Receipt:
+    return book.enqueue(**line)
+
+
+def _told(receipts: list[Receipt], new: int) -> str:
+    if len(receipts) == 1:
+        note = "" if new else "  (already there under this key)"
+        return f"{receipts[0].job_id}{note}"
+    return f"{new} enqueued, {len(receipts) - new} already there"

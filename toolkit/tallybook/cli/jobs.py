@@ -1,0 +1,91 @@
+"""``tallybook jobs``: list jobs, or show one."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import fields
+from typing import Any
+
+from tallybook.cli import output
+from tallybook.errors import BadInput
+from tallybook.job import Job, Status
+from tallybook.layout import find_book
+
+HELP = "list jobs, or show one"
+_LISTED = (
+    "job_id", "topic", "idempotency_key", "status", "attempt_count", "rescue_count",
+    "updated_at", "last_error",
+)  # fmt: skip
+_LAST_ERROR_WIDTH = 60
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The two actions and their options."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="list|show")
+    listing = actions.add_parser("list", help="jobs, oldest first")
+    listing.add_argument("--status", choices=[str(status) for status in Status])
+    listing.add_argument("--topic")
+    listing.add_argument("--limit", type=int, default=100, metavar="N", help="default 100")
+    showing = actions.add_parser("show", help="all of one job")
+    showing.add_argument("job_id", metavar="ID")
+    for action in (listing, showing):
+        output.add_book(action)
+        output.add_json(action)
+
+
+def run(args: argparse.Namespace) -> int:
+    """0; raises BadInput where the job is not there."""
+    return _list(args) if args.action == "list" else _show(args)
+
+
+def _list(args: argparse.Namespace) -> int:
+    from tallybook.book import Book
+
+    if args.limit < 1:
+        raise BadInput(f"--limit {args.limit}: use a number from 1 up")
+    with Book.read(find_book(args.book)) as book:
+        jobs = book.jobs(status=args.status, topic=args.topic, limit=args.limit)
+    shown = {"jobs": [_shown(job) for job in jobs]}
+    output.answer(shown, args.json, text=lambda: _table(jobs))
+    return 0
+
+
+def _show(args: argparse.Namespace) -> int:
+    from tallybook.book import Book
+
+    with Book.read(find_book(args.book)) as book:
+        job = book.job(args.job_id)
+    if job is None:
+        raise BadInput(f"no job {args.job_id}; see: tallybook jobs list")
+    output.answer(_shown(job), args.json, text=lambda: _told(job))
+    return 0
+
+
+def _shown(job: Job) -> dict[str, Any]:
+    shown = {
+        field.name: getattr(job, field.name)
+        for field in fields(job)
+        if not field.name.endswith("_json")
+    }
+    result = None if job.result_json is None else json.loads(job.result_json)
+    return shown | {"payload": job.payload, "result": result}
+
+
+def _table(jobs: list[Job]) -> str:
+    if not jobs:
+        return "no jobs match"
+    rows = [_shown(job) for job in jobs]
+    for row in rows:
+        row["last_error"] = (row["last_error"] or "-")[:_LAST_ERROR_WIDTH]
+    return output.table(rows, _LISTED)
+
+
+def _told(job: Job) -> str:
+    shown = {name: value for name, value in _shown(job).items() if value not in (None, "")}
+    width = max(map(len, shown))
+    return "\n".join(f"{name.ljust(width)}  {_words(value)}" for name, value in shown.items())
+
+
+def _words(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

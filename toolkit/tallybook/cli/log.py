@@ -1,0 +1,61 @@
+"""``tallybook log``: verify the log of a book."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from tallybook.cli import output
+from tallybook.layout import Layout, find_book, require_book
+
+if TYPE_CHECKING:
+    from tallybook.log.verify import Mark, Verification
+
+HELP = "verify the log of a book"
+INCOMPLETE = 4
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The action and its options."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="verify")
+    verifying = actions.add_parser("verify", help="check every line, sequence and hash")
+    output.add_book(verifying)
+    output.add_json(verifying)
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 where the log is whole, else 4."""
+    from tallybook.log.verify import verify
+
+    layout = require_book(find_book(args.book))
+    found = verify(layout, _marks(layout))
+    shown = asdict(found) | {"complete": found.complete}
+    output.answer(shown, args.json, text=lambda: _told(found))
+    return 0 if found.complete else INCOMPLETE
+
+
+def _marks(layout: Layout) -> list[Mark]:
+    """Where state.db and metrics/latest.json say that the log once was."""
+    from tallybook.book.store import open_read_only
+    from tallybook.log.verify import Mark, latest_mark
+
+    marks = [mark for mark in [latest_mark(layout)] if mark]
+    store = open_read_only(layout.state)
+    if store:
+        at = store.position()
+        store.connection.close()
+        if at.writer:
+            marks.append(Mark("state.db", at.writer, at.seq, at.hash.hex()))
+    return marks
+
+
+def _told(found: Verification) -> str:
+    lines = [f"{found.lines} lines in {found.segments} segments by {len(found.writers)} writers"]
+    lines += [f"warning: {warning}" for warning in found.warnings]
+    lines += [
+        f"{problem.file} line {problem.line} byte {problem.offset}: {problem.reason}"
+        for problem in found.problems
+    ]
+    lines.append("complete" if found.complete else "INCOMPLETE: what the lines above name is lost")
+    return "\n".join(lines)

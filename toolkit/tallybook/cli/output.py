@@ -1,0 +1,121 @@
+"""What commands print: one JSON object or clean text on standard output, progress on a terminal."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+from unicodedata import category
+
+_PERIOD_S = 0.1
+
+
+def add_book(parser: argparse.ArgumentParser) -> None:
+    """The option that names the book."""
+    parser.add_argument(
+        "--book", metavar="DIR", help="the book (default: TALLYBOOK_BOOK, else ./book)"
+    )
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """The option that asks for one JSON object."""
+    parser.add_argument("--json", action="store_true", help="answer with one JSON object")
+
+
+def answer(shown: Mapping[str, Any], as_json: bool, text: Callable[[], str]) -> None:
+    """Print ``shown`` as JSON, or what ``text`` makes for a person."""
+    line = json.dumps(shown, ensure_ascii=False, indent=1) if as_json else plain(text())
+    sys.stdout.write(line + "\n")
+
+
+def plain(text: str) -> str:
+    """Text with no control characters but line ends and tabs: nothing can steer a terminal."""
+    return "".join(c if c in "\n\t" or category(c) != "Cc" else "\ufffd" for c in text)
+
+
+def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
+    """Rows under their column names; numbers to the right, absent values as ``-``."""
+    cells = [[_cell(row.get(column)) for column in columns] for row in rows]
+    heads = [column.replace("_", " ") for column in columns]
+    widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
+    right = [all(_is_number(row.get(c)) for row in rows) and bool(rows) for c in columns]
+    lines = [_line(heads, widths, right), _line(["-" * width for width in widths], widths, right)]
+    return "\n".join(lines + [_line(row, widths, right) for row in cells])
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    parts = [
+        cell.rjust(width) if is_right else cell.ljust(width)
+        for cell, width, is_right in zip(cells, widths, right, strict=True)
+    ]
+    return "  ".join(parts).rstrip()
+
+
+def _cell(value: Any) -> str:
+    text = "-" if value is None else str(value)
+    return plain(text.replace("\n", " "))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) or value is None
+
+
+class Progress:
+    """One line on a terminal that says how far ``label`` is; silent in a pipe."""
+
+    def __init__(self, label: str, total: int | None = None) -> None:
+        self._label = label
+        self._total = total
+        self._shown = sys.stderr.isatty()
+        self._last = 0.0
+        self._width = 0
+
+    def show(self, done: int, total: int | None = None) -> None:
+        """``done`` of ``total`` are done; drawn ten times a second at most."""
+        total = self._total if total is None else total
+        now = time.monotonic()
+        if not self._shown or (now - self._last < _PERIOD_S and done != total):
+            return
+        self._last = now
+        of = "" if total is None else f" of {total:,}"
+        line = f"{self._label}: {done:,}{of}"[: shutil.get_terminal_size().columns - 1]
+        sys.stderr.write("\r" + line.ljust(self._width))
+        sys.stderr.flush()
+        self._width = len(line)
+
+    def close(self) -> None:
+        """End the line."""
+        if self._width:
+            sys.stderr.write("\n")
+            self._width = 0
+
+
+class Stages:
+    """Progress through named stages, each on a line of its own that stays."""
+
+    def __init__(self) -> None:
+        self._name = ""
+        self._progress = Progress("")
+
+    def show(self, name: str, done: int, total: int | None = None) -> None:
+        """The stage ``name`` has done ``done`` of ``total``."""
+        if name != self._name:
+            self._progress.close()
+            self._name, self._progress = name, Progress(name)
+        self._progress.show(done, total)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.close()

@@ -1,0 +1,94 @@
+"""``tallybook status``: what stands where now. Needs no lock."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from tallybook.cli import output
+from tallybook.clock import from_text
+from tallybook.layout import find_book
+
+if TYPE_CHECKING:
+    from tallybook.book import Book
+
+HELP = "what stands where now: jobs, workers, alerts"
+_SILENT_S = 15.0
+_STATUSES = ("pending", "leased", "done", "dead", "cancelled")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("--check", action="store_true", help="exit 1 where there is an alert")
+    output.add_book(parser)
+    output.add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """0; with ``--check`` 1 where there is an alert."""
+    from tallybook.book import Book
+
+    with Book.read(find_book(args.book)) as book:
+        workers = _workers(book)
+        shown = {
+            "book": str(book.layout.root),
+            "node_id": book.node.node_id,
+            "jobs": book.counts(),
+            "oldest_pending_s": _oldest_s(book),
+            "workers": workers,
+            "alerts": _alerts(book, workers),
+        }
+    output.answer(shown, args.json, text=lambda: _told(shown))
+    return 1 if args.check and shown["alerts"] else 0
+
+
+def _workers(book: Book) -> list[dict[str, Any]]:
+    """Workers by their heartbeat files, with how long ago each last beat."""
+    now, found = book.moment(), []
+    for path in sorted(book.layout.heartbeats.glob("*.json")):
+        try:
+            sign = json.loads(path.read_bytes())
+            same_boot = sign["boot_id"] == now.boot_id
+            silent_s = (now.boot_us - sign["boot_us"]) / 1e6 if same_boot else None
+            names = {name: sign[name] for name in ("worker", "pid", "host", "threads", "topics")}
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            continue
+        alive = silent_s is not None and silent_s < _SILENT_S
+        last = None if silent_s is None else round(silent_s, 1)
+        found.append(names | {"alive": alive, "last_beat_s": last, "running": len(sign["jobs"])})
+    return found
+
+
+def _alerts(book: Book, workers: list[dict[str, Any]]) -> list[str]:
+    alerts = [
+        f"worker {worker['worker']} (pid {worker['pid']}) is silent"
+        for worker in workers
+        if not worker["alive"]
+    ]
+    late = [job for job in book.jobs(status="leased", limit=10_000) if job.is_late(book.moment())]
+    if late:
+        alerts.append(f"{len(late)} leases have run out and wait for a worker to rescue them")
+    for topic, counts in book.counts().items():
+        if counts.get("dead"):
+            alerts.append(
+                f"{counts['dead']} dead letters on {topic}; see: tallybook jobs list --status dead"
+            )
+    return alerts
+
+
+def _oldest_s(book: Book) -> float | None:
+    oldest = book.oldest_pending_at()
+    if oldest is None:
+        return None
+    return round((book.moment().now - from_text(oldest)).total_seconds(), 3)
+
+
+def _told(shown: dict[str, Any]) -> str:
+    rows = [{"topic": t} | dict.fromkeys(_STATUSES, 0) | c for t, c in shown["jobs"].items()]
+    parts = [output.table(rows, ("topic", *_STATUSES)) if rows else "no jobs"]
+    if shown["workers"]:
+        columns = ("worker", "pid", "threads", "running", "last_beat_s")
+        parts.append(output.table(shown["workers"], columns))
+    parts += [f"alert: {alert}" for alert in shown["alerts"]]
+    return "\n\n".join(parts)

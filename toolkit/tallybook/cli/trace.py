@@ -1,0 +1,58 @@
+"""``tallybook trace``: every event of one job or correlation id, straight from the log."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from tallybook.cli import output
+from tallybook.errors import BadInput
+from tallybook.event import Event
+from tallybook.layout import find_book, require_book
+
+HELP = "every event of one job or correlation id, in order"
+_HIDDEN = {"job_id", "topic", "correlation_id", "payload_digest", "traceback"}
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("id", metavar="ID", help="a job id, idempotency key or correlation id")
+    output.add_book(parser)
+    output.add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """0; raises BadInput where nothing in the log has that id."""
+    from tallybook.log.reader import history
+
+    layout = require_book(find_book(args.book))
+    job_ids = {args.id}
+    found = [e for e, _ in history(layout) if _concerns(e, args.id, job_ids)]
+    if not found:
+        raise BadInput(f"no event in {layout.log} has the id {args.id!r}")
+    shown = {"id": args.id, "events": [_shown(event) for event in found]}
+    output.answer(shown, args.json, text=lambda: "\n".join(map(_line, found)))
+    return 0
+
+
+def _concerns(event: Event, sought: str, job_ids: set[str]) -> bool:
+    """Whether an event belongs to the jobs sought; learns their ids on the way."""
+    by_name = sought in (event.get("correlation_id"), event.get("idempotency_key"))
+    if by_name and event.get("job_id"):
+        job_ids.add(event["job_id"])
+    return by_name or event.get("job_id") in job_ids
+
+
+def _shown(event: Event) -> dict[str, Any]:
+    place = {"seq": event.seq, "event": event.name, "occurred_at": event.occurred_at}
+    return place | {"boot_us": event.boot_us, "writer": event.writer} | dict(event.fields)
+
+
+def _line(event: Event) -> str:
+    facts = " ".join(
+        f"{name}={value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for name, value in event.fields.items()
+        if name not in _HIDDEN and value is not None
+    )
+    return f"{event.occurred_at}  {event.seq:>8}  {event.name:<20}  {facts}"

@@ -1,0 +1,153 @@
+"""Rebuild the queue and the cache from the log alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tallybook.book import Book
+from tallybook.book import store as stores
+from tallybook.errors import FoldRefused
+from tallybook.event import Event
+from tallybook.fold import MemoryTables, apply
+from tallybook.ids import parity
+from tallybook.layout import Layout, require_book
+from tallybook.log.lock import LogLock
+from tallybook.log.reader import Damage, Hole, Position, history
+from tallybook.log.verify import latest_mark
+from tallybook.settings import load as load_settings
+
+_PROGRESS_EVENTS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """What came back. ``unknown_keys`` have no write after the last hole; ``holes`` names the
+    holes; ``passed_over`` are events of a damaged log that no longer fit the ones before."""
+
+    keys: int
+    jobs: int
+    events_read: int
+    gaps: int
+    quarantined: int
+    unknown_keys: int
+    parity: str
+    holes: list[Hole]
+    passed_over: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether the log had all that it should have."""
+        return not self.gaps and not self.quarantined
+
+
+@dataclass
+class _Fold:
+    """A log folded as far as it goes."""
+
+    tables: MemoryTables = field(default_factory=MemoryTables)
+    position: Position = field(default_factory=Position)
+    damage: Damage = field(default_factory=Damage)
+    written: dict[str, int] = field(default_factory=dict)
+    told: set[tuple[str, int, int]] = field(default_factory=set)
+    passed_over: int = 0
+
+
+def rebuild(book: Path, *, progress: Callable[[int], None] | None = None) -> Rebuilt:
+    """Fold the log of ``book`` into a new state.db and swap it in; returns what came back.
+
+    Deterministic and idempotent; the old state.db is asked for nothing but how far it was. Where
+    the log has holes, what is left is folded, a new writer goes on and the log says which lines
+    are lost. ``progress`` is told how many events are folded. Raises BadInput where no book is.
+    """
+    layout = require_book(book)
+    lock = LogLock(layout.log, load_settings(layout.settings).log.lock_wait_s)
+    try:
+        with lock.held():
+            folded = _fold(layout, progress or (lambda _: None))
+            lost_end = _lost_end(layout, folded.position)
+            untold = [hole for hole in folded.damage.holes if _names(hole) not in folded.told]
+            if untold or lost_end:
+                layout.writer.unlink(missing_ok=True)
+            store = stores.write_anew(layout.state, folded.tables, folded.position)
+            store.connection.close()
+    finally:
+        lock.close()
+    rebuilt = _rebuilt(folded, lost_end)
+    with Book.open(book) as opened:
+        for hole in untold:
+            opened.record(_repaired(hole))
+        opened.record(_told(rebuilt))
+    return rebuilt
+
+
+def _fold(layout: Layout, progress: Callable[[int], None]) -> _Fold:
+    folded = _Fold()
+    for event, position in history(layout, damage=folded.damage):
+        folded.position = position
+        _apply(folded, event)
+        if position.ordinal % _PROGRESS_EVENTS == 0:
+            progress(position.ordinal)
+    return folded
+
+
+def _apply(folded: _Fold, event: Event) -> None:
+    """Apply an event; in a damaged log one that does not fit is counted and passed over."""
+    try:
+        apply(folded.tables, event, folded.position.ordinal)
+    except FoldRefused:
+        if not folded.damage.holes and not folded.damage.quarantined:
+            raise
+        folded.passed_over += 1
+    if event.name in ("cache.put", "cache.invalidated"):
+        folded.written[event["key"]] = folded.position.ordinal
+    if event.name == "log.repaired" and event.get("first_lost_seq"):
+        folded.told.add((event["writer"], event["first_lost_seq"], event["last_lost_seq"]))
+
+
+def _lost_end(layout: Layout, end: Position) -> list[Hole]:
+    """What state.db or latest.json saw of this writer after the last line that is left."""
+    seen = [end.seq]
+    mark = latest_mark(layout)
+    if mark and mark.writer == end.writer:
+        seen.append(mark.seq)
+    state = stores.open_read_only(layout.state)
+    if state:
+        position = state.position()
+        state.connection.close()
+        seen += [position.seq] if position.writer == end.writer else []
+    return [Hole(end.writer, end.seq + 1, max(seen))] if max(seen) > end.seq else []
+
+
+def _names(hole: Hole) -> tuple[str, int, int]:
+    return hole.writer, hole.first_seq, hole.last_seq
+
+
+def _repaired(hole: Hole) -> Event:
+    lost = {"first_lost_seq": hole.first_seq, "last_lost_seq": hole.last_seq}
+    return Event("log.repaired", {"reason": "damaged", "writer": hole.writer} | lost)
+
+
+def _rebuilt(folded: _Fold, lost_end: list[Hole]) -> Rebuilt:
+    holes = [*folded.damage.holes, *lost_end]
+    last_hole = folded.position.ordinal if lost_end else folded.damage.last_hole
+    entries = folded.tables.entries
+    unknown = [key for key in entries if holes and folded.written[key] <= last_hole]
+    return Rebuilt(
+        keys=len(entries),
+        jobs=len(folded.tables.jobs),
+        events_read=folded.position.ordinal,
+        gaps=len(holes),
+        quarantined=folded.damage.quarantined,
+        unknown_keys=len(unknown),
+        parity=parity((key, entry.value) for key, entry in entries.items()),
+        holes=holes,
+        passed_over=folded.passed_over,
+    )
+
+
+def _told(rebuilt: Rebuilt) -> Event:
+    reason = "rebuilt from the log" if rebuilt.complete else "rebuilt from a log with holes"
+    figures = {"keys": rebuilt.keys, "events_read": rebuilt.events_read, "parity": rebuilt.parity}
+    return Event("cache.rebuilt", {"reason": reason} | figures)
