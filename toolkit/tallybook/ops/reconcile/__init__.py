@@ -1,0 +1,16 @@
+"""Reconcile: two tables compared row by row, exactly.
+
+    read      every cell as text, rows that cannot be read set apart         reading, jsons
+    type      by rule, column by column; text unless told                    typing.sql
+    compare   by key; duplicates, null keys and bad cells are statuses       plan
+    tell      a Reconciliation whose sums hold                               result
+
+``rows_local = match + differs + only_local + the four _local``, and likewise for the cloud.
+A row whose key is repeated on either side is a duplicate on its own side; likewise a row is
+unreadable (or in flight) on its own side when it or the row of its key on the other side is.
+"""
+
+from tallybook.ops.reconcile.compare import reconcile
+from tallybook.ops.reconcile.result import Reconciliation
+
+__all__ = ["Reconciliation", "reconcile"]
