@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from runbook_notebooks import PARAMETERS, notebook
+
 from tallybook.errors import BadInput
 from tallybook.runbook import find, listed
 from tallybook.runbook.parameters import Parameter, declared, typed

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+
 from tallybook.runbook.drawing import safe_svg
 from tallybook.runbook.report import Header, render
 from tallybook.runbook.tables import safe_html

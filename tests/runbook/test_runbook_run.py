@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from runbook_notebooks import answering, empty_book, notebook
+
 from tallybook import runbook
 from tallybook.errors import BadInput
 

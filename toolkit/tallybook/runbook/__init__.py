@@ -12,6 +12,7 @@ by papermill alone, and by ``run``, which is what ``tallybook runbook run`` call
     folder       a place for the run, written aside and renamed at its end
     engine       papermill, in a new kernel of this Python
     answers      the findings that the last cell displayed, and the status they mean
+    choices      what an empty parameter stands for (called by notebooks)
     report       one page: findings first, code folded, no script, no network
                  (drawing and tables make safe what came out of a cell)
 
@@ -29,6 +30,18 @@ papermill and Jupyter are imported when a run begins, not before.
 
 from tallybook.runbook.answers import Answer, answer
 from tallybook.runbook.catalogue import Runbook, find, listed
+from tallybook.runbook.choices import export_or_sample, job_or_worst
 from tallybook.runbook.runner import EXIT_CODES, RunResult, run
 
-__all__ = ["EXIT_CODES", "Answer", "RunResult", "Runbook", "answer", "find", "listed", "run"]
+__all__ = [
+    "EXIT_CODES",
+    "Answer",
+    "RunResult",
+    "Runbook",
+    "answer",
+    "export_or_sample",
+    "find",
+    "job_or_worst",
+    "listed",
+    "run",
+]

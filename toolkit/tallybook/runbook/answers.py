@@ -66,13 +66,13 @@ class Answer:
 def answer(findings: Iterable[Finding], *, incomplete: Iterable[Finding] = ()) -> Answer:
     """The answer of a runbook.
 
-    Any of ``incomplete`` makes the status ``incomplete`` (exit code 4).
+    Any of ``incomplete`` above ``info`` makes the status ``incomplete`` (exit code 4).
     Else any of ``findings`` above ``info`` makes it ``findings`` (1); else it is ``clean`` (0).
     """
     holes = [_plain(found) for found in incomplete]
     found = [_plain(found) for found in findings]
-    status = FINDINGS if any(item["severity"] != "info" for item in found) else CLEAN
-    return Answer(INCOMPLETE if holes else status, (*holes, *found))
+    status = INCOMPLETE if _serious(holes) else FINDINGS if _serious(found) else CLEAN
+    return Answer(status, (*holes, *found))
 
 
 def carried_by(outputs: Iterable[Mapping[str, Any]]) -> Answer | None:
@@ -83,6 +83,10 @@ def carried_by(outputs: Iterable[Mapping[str, Any]]) -> Answer | None:
     if not isinstance(last, Mapping):
         return None
     return Answer(str(last.get("status")), tuple(last.get("findings", ())))
+
+
+def _serious(findings: Iterable[Mapping[str, Any]]) -> bool:
+    return any(found["severity"] != "info" for found in findings)
 
 
 def _plain(found: Finding) -> dict[str, Any]:

@@ -16,9 +16,11 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
+from tallybook.errors import BadInput
 from tallybook.runbook.light import late_grammar
 
 ENGINE = "tallybook"
@@ -64,6 +66,12 @@ class _Watch:
     job: Job
     noise: IO[bytes]
     cell: str = ""
+
+
+def require(package: str) -> None:
+    """Raise BadInput that names the extra where ``package`` is not installed."""
+    if find_spec(package) is None:
+        raise BadInput(f"runbooks need {package}; run: pip install 'tallybook[ops]'")
 
 
 def execute(job: Job) -> Failure | None:

@@ -24,7 +24,7 @@ from typing import NoReturn
 
 from tallybook.errors import BadInput, TallybookError
 from tallybook.layout import FILE_MODE, carried
-from tallybook.runbook.engine import TABLES
+from tallybook.runbook.engine import TABLES, require
 from tallybook.runbook.folder import private_folder
 
 HOST = "127.0.0.1"
@@ -52,6 +52,7 @@ class Place:
 
 def prepare(out: Path, port: int | None) -> Place:
     """Check the port and lay out the notebooks; raises BadInput where the port is taken."""
+    require("jupyterlab")
     chosen = _checked(port) if port is not None else _free()
     private_folder(out)
     log = out / "lab.log"

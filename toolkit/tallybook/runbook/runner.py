@@ -89,16 +89,18 @@ def run(
     type, or no book. What happens later is in the result. After KeyboardInterrupt no kernel and
     no partial folder are left.
     """
+    engine.require("papermill")
     order = _order(name_or_path, given or {}, book, out)
     partial = folder.begin(order.out, order.runbook.name, order.started)
     since = time.monotonic()
     try:
         failure = engine.execute(_job(order, partial, progress))
-    except BaseException:
+        result = _kept(order, partial, failure, time.monotonic() - since)
+    except BaseException as error:
         folder.drop(partial)
-        _record(order, partial, "interrupted", time.monotonic() - since)
+        status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+        _record(order, partial, status, time.monotonic() - since)
         raise
-    result = _kept(order, partial, failure, time.monotonic() - since)
     _record(order, result.folder, result.status, time.monotonic() - since)
     return result
 

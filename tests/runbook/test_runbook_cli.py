@@ -1,0 +1,86 @@
+"""``tallybook runbook`` and ``tallybook lab``: one clear line, one JSON object, the exit code."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+from runbook_notebooks import answering, empty_book, notebook
+
+from tallybook.cli.main import main
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with a book and one runbook."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TALLYBOOK_BOOK", raising=False)
+    empty_book(tmp_path / "book")
+    notebook(tmp_path / "runbooks" / "small.ipynb", "1 / n", answering("problem"))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["run", "smal"], "no runbook smal in runbooks: did you mean small?"),
+        (["run", "small", "-p", "nam=1"], "runbook small: no parameter nam: did you mean name?"),
+        (["run", "small", "-p", "n=x"], "runbook small: parameter n: 'x' is no whole number"),
+        (["run", "small", "-p", "n"], "-p n: write -p key=value"),
+        (["run", "small", "-p", "n=1", "-p", "n=2"], "-p n is given twice"),
+        (["run", "small", "--book", "none"], "no book at none"),
+        (["run", "book/log"], "cannot read the runbook book/log"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(
+    arguments: list[str], line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["runbook", *arguments]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith(f"tallybook: {line}") and printed.err.count("\n") == 1
+
+
+def test_a_run_with_json_prints_one_object_and_nothing_else(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    code = main(["runbook", "run", "small", "-p", "n=2", "--json", "--out", "kept"])
+    out, err = capfd.readouterr()
+    answer = json.loads(out)
+    assert (code, err) == (1, "")
+    assert (answer["runbook"], answer["status"], answer["exit_code"]) == ("small", "findings", 1)
+    assert Path(answer["report"]).parent.parent == Path("kept/reports")
+    assert answer["findings"][0]["ids"] == ["a-1", "a-2"]
+
+
+def test_a_failed_run_says_one_line_and_where_the_report_is(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["runbook", "run", "small", "-p", "n=0"]) == 3
+    out, err = capfd.readouterr()
+    reason = "cell 3 (step-1) failed: ZeroDivisionError: division by zero"
+    assert err == f"tallybook: runbook small: {reason}\n"
+    assert "status: failed\nreport: tallybook-out/node-7/reports/small-" in out
+
+
+def test_the_list_has_questions_and_parameters(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["runbook", "list"]) == 0
+    assert "-p n=3  how many" in capsys.readouterr().out
+    assert main(["runbook", "list", "--json"]) == 0
+    (one,) = json.loads(capsys.readouterr().out)["runbooks"]
+    assert (one["name"], one["parameters"][1]["kind"]) == ("small", "whole number")
+
+
+def test_lab_on_a_taken_port_is_one_line_and_exit_code_2(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
+        assert main(["lab", "--port", str(port), "--no-browser"]) == 2
+    assert capsys.readouterr().err == (
+        f"tallybook: port {port} is in use on 127.0.0.1: choose another with --port\n"
+    )

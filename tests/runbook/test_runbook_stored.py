@@ -1,0 +1,108 @@
+"""The notebooks as they are stored: no outputs, stable ids, thin cells, a question, an answer."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tallybook.runbook.catalogue import read
+
+ROOT = Path(__file__).parents[2]
+RUNBOOKS = sorted((ROOT / "runbooks").glob("*.ipynb"))
+STORED = [*RUNBOOKS, *sorted((ROOT / "notebooks").glob("*.ipynb"))]
+LONGEST = 12
+
+every = pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
+
+
+def cells(path: Path) -> list[dict[str, Any]]:
+    return list(json.loads(path.read_text("utf-8"))["cells"])
+
+
+def code(path: Path) -> list[dict[str, Any]]:
+    return [cell for cell in cells(path) if cell["cell_type"] == "code"]
+
+
+def source(cell: dict[str, Any]) -> str:
+    return "".join(cell["source"])
+
+
+def test_the_four_runbooks_and_the_incident_notebook_are_here() -> None:
+    assert [path.stem for path in RUNBOOKS] == [
+        "cache_rebuild",
+        "reconcile",
+        "stuck_leases",
+        "throughput_latency",
+    ]
+    assert "incident" in [path.stem for path in STORED]
+
+
+@every
+def test_it_is_stored_without_outputs_and_counts(path: Path) -> None:
+    for cell in code(path):
+        assert (cell["outputs"], cell["execution_count"]) == ([], None)
+    assert "papermill" not in json.loads(path.read_text("utf-8"))["metadata"]
+
+
+@every
+def test_its_cells_have_ids_that_say_what_they_are(path: Path) -> None:
+    ids = [cell["id"] for cell in cells(path)]
+    assert len(ids) == len(set(ids))
+    assert all(re.fullmatch(r"[a-z][a-z-]{2,40}", one) for one in ids), ids
+
+
+@every
+def test_it_begins_with_the_question_and_the_parameters(path: Path) -> None:
+    question, parameters, *rest = cells(path)
+    assert question["cell_type"] == "markdown" and source(question).startswith("# ")
+    assert read(path).question.endswith("?")
+    assert parameters["metadata"]["tags"] == ["parameters"]
+    assert not any(cell["metadata"].get("tags") for cell in rest)
+
+
+@every
+def test_every_parameter_says_what_it_means_and_book_is_one(path: Path) -> None:
+    runbook = read(path)
+    assert runbook.takes("book")
+    assert all(parameter.meaning for parameter in runbook.parameters)
+
+
+@every
+def test_a_cell_calls_and_does_not_compute(path: Path) -> None:
+    loops = (ast.For, ast.While, ast.FunctionDef, ast.ListComp, ast.DictComp, ast.Lambda, ast.BinOp)
+    for cell in code(path):
+        assert len(source(cell).splitlines()) <= LONGEST
+        found = [node for node in ast.walk(ast.parse(source(cell))) if isinstance(node, loops)]
+        assert not found, source(cell)
+
+
+@every
+def test_its_last_cell_is_the_answer(path: Path) -> None:
+    assert re.search(r"^answer\(", source(cells(path)[-1]), re.MULTILINE)
+
+
+@every
+def test_its_kernel_is_the_plain_python(path: Path) -> None:
+    metadata = json.loads(path.read_text("utf-8"))["metadata"]
+    assert metadata["kernelspec"]["name"] == "python3"
+
+
+@every
+def test_what_can_change_something_is_dry_by_default(path: Path) -> None:
+    text = "\n".join(map(source, code(path)))
+    if re.search(r"\b(rebuild|apply|undo)\(", text):
+        defaults = {one.name: one.default for one in read(path).parameters}
+        assert defaults["dry_run"] is True
+
+
+@every
+def test_it_and_its_parameters_are_in_the_docs(path: Path) -> None:
+    docs = (ROOT / "docs" / "runbooks.md").read_text("utf-8")
+    assert path.stem in docs
+    missing = [one.name for one in read(path).parameters if f"`{one.name}`" not in docs]
+    assert not missing
