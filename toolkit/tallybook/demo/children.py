@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -42,8 +43,13 @@ class Children:
         gentle: bool = False,
     ) -> subprocess.Popen[str]:
         """Start ``python ARGUMENTS``; it prints into NAME.out and complains into NAME.log."""
-        with self._file(name, "out").open("w") as out, self._file(name, "log").open("w") as log:
-            child = subprocess.Popen(
+        self._gentle |= {name} if gentle else set()
+        with (
+            self._file(name, "out").open("w") as out,
+            self._file(name, "log").open("w") as log,
+            _undisturbed(),
+        ):
+            self._started[name] = subprocess.Popen(
                 [sys.executable, *arguments],
                 env=_environment(env or {}),
                 cwd=self._folder,
@@ -53,10 +59,7 @@ class Children:
                 text=True,
                 start_new_session=True,
             )
-        self._started[name] = child
-        if gentle:
-            self._gentle.add(name)
-        return child
+        return self._started[name]
 
     def check(self, *expected: str) -> None:
         """Raise TallybookError when a child ended badly, save those ``expected`` to."""
@@ -125,12 +128,21 @@ def _environment(more: Mapping[str, str]) -> dict[str, str]:
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """A second Ctrl-C waits until all children are gone."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    """SIGINT and SIGTERM take effect afterwards: no child is forgotten between start and list."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        signal.signal(number, lambda late, _: came.append(late))
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+        for late in came[:1]:
+            signal.raise_signal(late)
 
 
 def _has_ended(child: subprocess.Popen[str]) -> bool:

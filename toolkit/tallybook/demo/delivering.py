@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 
@@ -10,7 +11,7 @@ from tallybook.demo import killer
 from tallybook.demo.airports import TOPIC
 from tallybook.demo.children import Children
 from tallybook.demo.folder import Folder
-from tallybook.demo.handlers import CLOUD, VICTIM
+from tallybook.demo.handlers import CLOUD, DEMO_PID, VICTIM
 from tallybook.demo.killer import Victim
 from tallybook.errors import TallybookError
 
@@ -90,7 +91,7 @@ class _Starter:
         return killer.victim(report, process, self._children)
 
     def _env(self) -> dict[str, str]:
-        return {CLOUD: self._cloud_url}
+        return {CLOUD: self._cloud_url, DEMO_PID: str(os.getpid())}
 
     def _arguments(self, name: str, threads: int, lease_s: int) -> list[str]:
         given = {

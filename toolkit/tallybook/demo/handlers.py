@@ -1,6 +1,7 @@
 """What a worker process of the demo runs: deliver an airport, then write it into the cache.
 
-TALLYBOOK_DEMO_CLOUD names the cloud. TALLYBOOK_DEMO_VICTIM makes this worker a victim: its
+TALLYBOOK_DEMO_CLOUD names the cloud, TALLYBOOK_DEMO_PID the process that started this one and
+that it ends with. TALLYBOOK_DEMO_VICTIM makes this worker a victim: its
 first job is reported in that file, then waits until a file of that name with ``.go`` appears.
 """
 
@@ -22,6 +23,7 @@ from tallybook.worker.run import Context
 
 CLOUD = "TALLYBOOK_DEMO_CLOUD"
 VICTIM = "TALLYBOOK_DEMO_VICTIM"
+DEMO_PID = "TALLYBOOK_DEMO_PID"
 TIMEOUT_S = 2.0
 _PR_SET_PDEATHSIG = 1
 
@@ -48,11 +50,13 @@ def _play_victim(job: Job) -> None:
         time.sleep(0.02)
 
 
-def _end_with_the_demo() -> None:
-    """Linux kills this process when the demo is killed, even while it is stopped."""
+def _end_with(demo_pid: int) -> None:
+    """On Linux this process is killed when the demo is, even while it is stopped."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != demo_pid:
+        raise SystemExit("the demo is gone")
 
 
-if CLOUD in os.environ:
-    _end_with_the_demo()
+if DEMO_PID in os.environ:
+    _end_with(int(os.environ[DEMO_PID]))

@@ -1,0 +1,51 @@
+"""One recorded run of the whole demo for each seed, made once in a test session."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tallybook.demo.folder import Folder
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A demo that was run from the command line: its folder, exit code and answer."""
+
+    place: Folder
+    code: int
+    answer: dict[str, Any]
+    complaints: str
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Recorded]:
+    made: dict[int, Recorded] = {}
+
+    def of_seed(seed: int) -> Recorded:
+        if seed not in made:
+            made[seed] = _record(seed, tmp_path_factory.mktemp("demo") / "work")
+        return made[seed]
+
+    return of_seed
+
+
+def _record(seed: int, root: Path) -> Recorded:
+    options = ["--jobs", "500", "--seed", str(seed), "--dir", str(root), "--json"]
+    run = subprocess.run(
+        [sys.executable, "-m", "tallybook.cli.main", "demo", *options],
+        cwd=root.parent,
+        capture_output=True,
+        text=True,
+        timeout=250,
+        check=False,
+    )
+    answer = json.loads(run.stdout) if run.stdout else {}
+    return Recorded(Folder(root), run.returncode, answer, run.stderr)
