@@ -7,6 +7,7 @@ for news or updates, and ends with us: no server and no kernel is left after Ctr
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import secrets
 import shutil
@@ -33,6 +34,10 @@ _PORTS_TRIED = 50
 _READY_S = 60.0
 _STOP_S = 10.0
 _CARRIED = ("notebooks", "runbooks")
+_SETTINGS = "lab-settings"
+_ASKS_NOBODY = {
+    "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,8 @@ def prepare(out: Path, port: int | None) -> Place:
     private_folder(out)
     log = out / "lab.log"
     log.touch(mode=FILE_MODE)  # the server writes its address with the token into it
+    private_folder(out / _SETTINGS)
+    (out / _SETTINGS / "overrides.json").write_text(json.dumps(_ASKS_NOBODY) + "\n", "utf-8")
     return Place(_root(out), chosen, secrets.token_urlsafe(24), log)
 
 
@@ -120,6 +127,7 @@ def _command(place: Place, browser: bool) -> list[str]:
         f"--ServerApp.port={place.port}",
         "--ServerApp.port_retries=0",
         f"--ServerApp.root_dir={place.root}",
+        f"--LabApp.app_settings_dir={place.log.with_name(_SETTINGS).resolve()}",
         "--LabApp.news_url=None",
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
         "--LabApp.extension_manager=readonly",
