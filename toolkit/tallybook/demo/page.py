@@ -34,7 +34,9 @@ def write(place: Folder, rows: Sequence[Row], answers: Iterable[Mapping[str, Any
     holds = all(row.holds for row in rows)
     page = template.substitute(
         status="holds" if holds else "differs",
-        verdict="All that was planted was found, and nothing else." if holds else "It differs.",
+        verdict="All that was planted was found, and nothing else."
+        if holds
+        else "Planted and found differ.",
         rows="\n".join(map(_row, rows)),
         reports="\n".join(_link(place.root, answer) for answer in answers),
     )

@@ -22,7 +22,7 @@ from tallybook.demo.folder import Folder
 from tallybook.demo.handlers import TIMEOUT_S
 from tallybook.demo.tally import Row, tally
 from tallybook.demo.tampering import tampering
-from tallybook.errors import BadInput
+from tallybook.errors import BadInput, TallybookError
 from tallybook.layout import Layout
 
 NEEDED = ("airportsdata", "duckdb", "polars", "altair", "papermill", "vl_convert")
@@ -153,5 +153,7 @@ def _lose_and_rebuild(place: Folder, progress: Progress) -> None:
     state = Layout(place.book).state
     for suffix in ("", "-wal", "-shm"):
         Path(f"{state}{suffix}").unlink(missing_ok=True)
-    recover.rebuild(place.book)
+    rebuilt = recover.rebuild(place.book)
+    if not rebuilt.complete:
+        raise TallybookError(f"demo: the log of {place.book} has holes; nothing is tallied")
     progress("lose and rebuild", 1, 1)
