@@ -84,7 +84,9 @@ class Log:
                  "attempt_count": token, **fields}  # fmt: skip
         return self._lease(name, job, at, worker, token, **given)
 
-    def expired(self, job: str, at: float, worker: str = "w1", token: int = 1, **fields: Any) -> int:
+    def expired(
+        self, job: str, at: float, worker: str = "w1", token: int = 1, **fields: Any
+    ) -> int:
         """A lease that its holder did not end."""
         given = {"locked_until": text(at), "rescue_count": 1, "reason": "expired", **fields}
         return self._lease("job.lease_expired", job, at, worker, token, **given)
@@ -101,9 +103,7 @@ class Log:
         """A cache entry written."""
         return self.event("cache.put", at, key=key, value=value, version=version, **fields)
 
-    def _lease(
-        self, name: str, job: str, at: float, worker: str, token: int, **fields: Any
-    ) -> int:
+    def _lease(self, name: str, job: str, at: float, worker: str, token: int, **fields: Any) -> int:
         given = {"topic": "airports.sync", "worker": worker, "lease_token": token, **fields}
         return self.event(name, at, job_id=job, **given)
 

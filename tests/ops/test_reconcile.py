@@ -53,7 +53,11 @@ def sums_hold(found: Reconciliation) -> bool:
         ("decimal", "+5", "5"),
         ("decimal", "1", "1e0"),
         ("decimal", "0.00001", "1e-05"),
-        ("decimal", "12345678901234567890123456789012345678", "12345678901234567890123456789012345678.0"),
+        (
+            "decimal",
+            "12345678901234567890123456789012345678",
+            "12345678901234567890123456789012345678.0",
+        ),
         ("integer", "5.0", "5"),
         ("integer", "007", "7"),
         ("timestamp", "2024-05-06T10:00:00+02:00", "2024-05-06T08:00:00Z"),
@@ -108,7 +112,9 @@ def test_a_cell_without_a_value_of_its_type_makes_its_row_alone_unreadable(
     good = {"integer": "5", "decimal": "5.5", "timestamp": "2024-05-06T08:00:00Z"}[kind]
     rows = [f"{number},{good}" for number in range(1, 101)]
     spoiled = [*rows[:41], f"42,{cell}", *rows[42:]]
-    found = compare(tmp_path, "id,x\n" + "\n".join(spoiled), "id,x\n" + "\n".join(rows), types={"x": kind})
+    found = compare(
+        tmp_path, "id,x\n" + "\n".join(spoiled), "id,x\n" + "\n".join(rows), types={"x": kind}
+    )
     assert found.statuses["match"] == 99
     assert found.statuses["unreadable_local"] == 1 and sums_hold(found)
     assert found.statuses["only_cloud"] == 0, "its partner is there: it is not missing"
@@ -164,7 +170,9 @@ def test_differences_name_key_column_and_both_texts(tmp_path: Path) -> None:
     assert found.columns_only_cloud == ("z",) and found.columns_only_local == ()
 
 
-@pytest.mark.parametrize("suffix", ["csv", "tsv", "ndjson", "json", "parquet", "csv.gz", "ndjson.gz"])
+@pytest.mark.parametrize(
+    "suffix", ["csv", "tsv", "ndjson", "json", "parquet", "csv.gz", "ndjson.gz"]
+)
 def test_every_format_reads_to_the_same_cells(tmp_path: Path, suffix: str) -> None:
     rows = [{"id": "007", "n": "1.50", "t": "a,\"b\"\nc", "e": "", "z": None},
             {"id": "1e5", "n": "10000000000000.0001", "t": "null", "e": "NA", "z": None}]  # fmt: skip
@@ -186,7 +194,9 @@ def written(path: Path, rows: list[dict[str, str | None]]) -> Path:
     else:
         content = delimited(rows, "\t" if kind == "tsv" else ",")
     data = content.encode()
-    path.write_bytes(gzip.compress(data[:40]) + gzip.compress(data[40:]) if path.suffix == ".gz" else data)
+    path.write_bytes(
+        gzip.compress(data[:40]) + gzip.compress(data[40:]) if path.suffix == ".gz" else data
+    )
     return path
 
 
@@ -199,7 +209,9 @@ def delimited(rows: list[dict[str, str | None]], mark: str) -> str:
 
 
 def test_numbers_in_json_keep_every_digit(tmp_path: Path) -> None:
-    local = write(tmp_path / "local.ndjson", '{"id":1,"n":10000000000000.0001,"d":{"k":[1.50,null]}}\n')
+    local = write(
+        tmp_path / "local.ndjson", '{"id":1,"n":10000000000000.0001,"d":{"k":[1.50,null]}}\n'
+    )
     cloud = write(tmp_path / "cloud.csv", 'id,n,d\n1,10000000000000.0001,"{""k"":[1.50,null]}"\n')
     assert reconcile(local, cloud, key="id").statuses["match"] == 1
 
@@ -260,7 +272,9 @@ def test_random_edits_are_reported_exactly(tmp_path: Path, seed: int) -> None:
     left, right = ([dict(zip(names, [key, *row], strict=True)) for key, row in side.items()]
                    for side in (local, cloud))  # fmt: skip
     dice.shuffle(right)
-    found = reconcile(written(tmp_path / "export.csv", left), written(tmp_path / "export.tsv", right), key="id")
+    found = reconcile(
+        written(tmp_path / "export.csv", left), written(tmp_path / "export.tsv", right), key="id"
+    )
     assert dict(found.differences.select("key", "column").iter_rows()) == changed
     assert found.keys("only_local") == sorted(set(local) - set(cloud))
     assert found.keys("only_cloud") == sorted(set(cloud) - set(local)) and sums_hold(found)

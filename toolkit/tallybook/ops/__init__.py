@@ -79,7 +79,32 @@ _PLACES = {
     "trace": "questions:trace",
 }
 
-__all__ = sorted(_PLACES)  # noqa: PLE0605 - the names stand in one place, above
+__all__ = [
+    "Finding",
+    "Reconciliation",
+    "Warehouse",
+    "answer_lost",
+    "cache_as_of",
+    "cache_parity",
+    "charts",
+    "compare_cache",
+    "dead",
+    "delivered_twice",
+    "expired_leases",
+    "findings",
+    "late_settles",
+    "latency",
+    "open",
+    "open_jobs",
+    "outcomes",
+    "overview",
+    "reconcile",
+    "retried",
+    "stuck_leases",
+    "surviving_cache",
+    "throughput",
+    "trace",
+]
 
 
 def __getattr__(name: str) -> Any:

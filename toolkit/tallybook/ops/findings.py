@@ -20,6 +20,12 @@ from tallybook.ops.warehouse import Warehouse
 Severity = Literal["info", "warning", "problem"]
 
 _NAMED = 3
+_APART = {
+    "duplicate": "Rows whose key is repeated",
+    "null_key": "Rows with no key",
+    "unreadable": "Rows that cannot be read, or whose partner cannot",
+    "in_flight": "Rows that are still being delivered",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +43,14 @@ class Finding:
 def throughput_latency(warehouse: Warehouse) -> list[Finding]:
     """Lost answers, retries, dead letters, double deliveries, open jobs, metrics that disagree."""
     found = [
-        _jobs("answer_lost", "warning", "{n} jobs lost an answer on its way and were sent again",
+        _jobs("answer_lost", "warning", "Jobs whose answer was lost on its way",
               detectors.answer_lost(warehouse)),
-        _jobs("retried", "info", "{n} jobs were tried again", detectors.retried(warehouse)),
-        _jobs("dead", "problem", "{n} jobs lie in the dead letters", detectors.dead(warehouse),
+        _jobs("retried", "info", "Jobs that were tried again", detectors.retried(warehouse)),
+        _jobs("dead", "problem", "Jobs in the dead letters", detectors.dead(warehouse),
               "tallybook jobs list --status dead"),
-        _jobs("delivered_twice", "info", "{n} jobs were delivered twice and absorbed by their key",
+        _jobs("delivered_twice", "info", "Jobs delivered twice and absorbed by their key",
               detectors.delivered_twice(warehouse)),
-        _jobs("open_jobs", "warning", "{n} jobs have not ended", detectors.open_jobs(warehouse),
+        _jobs("open_jobs", "warning", "Jobs that have not ended", detectors.open_jobs(warehouse),
               "tallybook jobs list --status pending"),
         _metrics(warehouse.metrics_gap()),
     ]  # fmt: skip
@@ -56,10 +62,9 @@ def stuck_leases(warehouse: Warehouse) -> list[Finding]:
     late = leases_.stuck_leases(warehouse).filter(polars.col("how") == "late")
     found = [
         _stuck(detectors.expired_leases(warehouse)),
-        _jobs("late_settle_refused", "warning", "{n} results came after their lease was over and "
-              "were refused", detectors.late_settles(warehouse)),
-        _jobs("settled_late", "info", "{n} jobs were settled after the end of their lease, before "
-              "anybody else took them", late.with_columns(detail=polars.lit("accepted"))),
+        _jobs("late_settle_refused", "warning", "Results refused because their lease was over", detectors.late_settles(warehouse)),
+        _jobs("settled_late", "info", "Jobs settled after the end of their lease, before anybody "
+              "else took them", late.with_columns(detail=polars.lit("accepted"))),
     ]  # fmt: skip
     return _or_clean([finding for finding in found if finding], "Every lease was ended in time")
 
@@ -71,13 +76,13 @@ def cache_rebuild(warehouse: Warehouse) -> list[Finding]:
     digests = f"parity {parity['parity_log']} by the log, {parity['parity_state']} by state.db"
     mend = "tallybook rebuild"
     found = [
-        _keys("rebuilt", "info", "{n} keys of state.db are what the log says", compared, "same",
+        _keys("rebuilt", "info", "Keys of state.db that are what the log says", compared, "same",
               digests),
-        _keys("cache_differs", "problem", "{n} keys of state.db differ from the log", compared,
+        _keys("cache_differs", "problem", "Keys of state.db that differ from the log", compared,
               "differs", digests, mend),
-        _keys("cache_lost", "problem", "{n} keys of the log are not in state.db", compared,
+        _keys("cache_lost", "problem", "Keys of the log that are not in state.db", compared,
               "only_log", digests, mend),
-        _keys("cache_unknown", "problem", "{n} keys of state.db are not in the log", compared,
+        _keys("cache_unknown", "problem", "Keys of state.db that are not in the log", compared,
               "only_state", digests, mend),
     ]  # fmt: skip
     return _or_clean([finding for finding in found if finding], "The log holds no cache entry")
@@ -86,13 +91,13 @@ def cache_rebuild(warehouse: Warehouse) -> list[Finding]:
 def reconcile(reconciliation: Reconciliation) -> list[Finding]:
     """What differs between the two sides of a reconciliation."""
     found = [
-        _status(reconciliation, "differs", "changed", "{n} rows differ"),
-        _status(reconciliation, "only_local", "missing", "{n} rows are missing in the export"),
-        _status(reconciliation, "only_cloud", "extra", "{n} rows are only in the export"),
+        _status(reconciliation, "differs", "changed", "Rows that differ"),
+        _status(reconciliation, "only_local", "missing", "Rows that are missing in the export"),
+        _status(reconciliation, "only_cloud", "extra", "Rows that are only in the export"),
     ]
-    for kind in ("duplicate", "null_key", "unreadable", "in_flight"):
+    for kind in _APART:
         for side in ("local", "cloud"):
-            words = f"{{n}} rows with status {kind} on the {side} side"
+            words = f"{_APART[kind]} on the {side} side"
             found.append(_status(reconciliation, f"{kind}_{side}", f"{kind}_{side}", words))
     matched = f"{reconciliation.statuses['match']} rows match"
     return _or_clean([finding for finding in found if finding], matched)
@@ -133,7 +138,7 @@ def _stuck(rows: polars.DataFrame) -> Finding | None:
     words = [f"{row['worker']} held lease {row['lease_token']} until {row['locked_until']:%H:%M:%S}Z"
              f" ({row['how']})" for row in rows.iter_rows(named=True)]  # fmt: skip
     told = rows.with_columns(detail=polars.Series(words, dtype=polars.String))
-    return _jobs("stuck_lease", severity, "{n} jobs had a lease that its holder did not end", told)
+    return _jobs("stuck_lease", severity, "Jobs with a lease that its holder did not end", told)
 
 
 def _metrics(rows: polars.DataFrame) -> Finding | None:
@@ -142,7 +147,7 @@ def _metrics(rows: polars.DataFrame) -> Finding | None:
     words = [f"{row['worker']}: {row['in_log']} {row['counted']} in the log, {row['in_metrics']} "
              "in the metrics" for row in rows.iter_rows(named=True)]  # fmt: skip
     workers = tuple(rows["worker"].unique(maintain_order=True).to_list())
-    title = "Metrics and log disagree for {n} workers; the log is right"
+    title = "Workers for which metrics and log disagree; the log is right"
     return Finding("metrics_disagree", "info", _counted(title, len(workers)), workers, _some(words))
 
 
@@ -156,12 +161,12 @@ def _keys(
     command: str = "",
 ) -> Finding | None:
     keys = tuple(compared.filter(polars.col("status") == status)["key"].to_list())
-    return Finding(kind, severity, _counted(title, len(keys)), keys, detail, command) if keys else None
+    return (
+        Finding(kind, severity, _counted(title, len(keys)), keys, detail, command) if keys else None
+    )
 
 
-def _status(
-    reconciliation: Reconciliation, status: str, kind: str, title: str
-) -> Finding | None:
+def _status(reconciliation: Reconciliation, status: str, kind: str, title: str) -> Finding | None:
     count = reconciliation.statuses[status]
     if not count:
         return None
@@ -174,16 +179,7 @@ def _status(
 
 
 def _counted(title: str, count: int) -> str:
-    """The title with its number, in the singular where it is one."""
-    words = title.format(n=f"{count:,}")
-    if count != 1:
-        return words
-    for many, one in (("jobs", "job"), ("rows", "row"), ("keys", "key"), ("results", "result"),
-                      ("workers", "worker"), (" were ", " was "), (" are ", " is "),
-                      (" lie ", " lies "), (" have ", " has "), ("differ ", "differs "),
-                      ("their key", "its key"), ("took them", "took it")):  # fmt: skip
-        words = words.replace(many, one)
-    return words.removesuffix("differ") + "differs" if words.endswith("differ") else words
+    return f"{title}: {count:,}"
 
 
 def _some(words: list[str]) -> str:

@@ -156,7 +156,7 @@ def _is_moment(value: Any) -> bool:
         return False
     for form in ("%Y-%m-%dT%H:%M:%S.%fZ", "%Y-%m-%dT%H:%M:%SZ"):
         try:
-            datetime.strptime(value, form)  # noqa: DTZ007 - the Z is part of the form
+            datetime.strptime(value, form)
         except ValueError:
             continue
         return True
@@ -169,4 +169,9 @@ _FITS: dict[str, Callable[[Any], bool]] = {
     "moment": _is_moment,
     "flag": lambda value: isinstance(value, bool),
 }
-_NOUNS = {"whole": "whole number", "number": "number", "moment": "UTC time", "flag": "true or false"}
+_NOUNS = {
+    "whole": "whole number",
+    "number": "number",
+    "moment": "UTC time",
+    "flag": "true or false",
+}

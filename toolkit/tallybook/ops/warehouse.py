@@ -13,7 +13,7 @@ from tallybook import layout
 from tallybook.errors import TallybookError
 from tallybook.layout import Layout
 from tallybook.ops import history, loading, metrics, statements
-from tallybook.ops.judge import BadLine, Verdict
+from tallybook.ops.judge import Verdict
 
 _QUARANTINE = {"file": polars.String, "line": polars.Int64, "byte_offset": polars.Int64,
                "reason": polars.String, "text": polars.String}  # fmt: skip
@@ -86,7 +86,8 @@ class Warehouse:
 
     def frame(self, name: str, params: Any = None) -> polars.DataFrame:
         """The Polars frame of the statement ``queries/<name>.sql``."""
-        return self.sql(statements.query(name), params).pl()
+        frame: polars.DataFrame = self.sql(statements.query(name), params).pl()
+        return frame
 
     @property
     def quarantine(self) -> polars.DataFrame:
@@ -96,7 +97,7 @@ class Warehouse:
 
     @property
     def gaps(self) -> polars.DataFrame:
-        """One row a hole in the numbers of a writer: writer, first_missing_seq, last_missing_seq."""
+        """One row a hole: writer, first_missing_seq, last_missing_seq."""
         return self.frame("gaps")
 
     @property
@@ -111,8 +112,8 @@ class Warehouse:
     @property
     def warnings(self) -> list[str]:
         """What a reader should know and what does not make an answer incomplete."""
-        told = [f"{line.file} ends in a torn line of {len(line.text)} or more characters at byte "
-                f"{line.byte_offset}; the next append cuts it" for line in self._torn_tails]  # fmt: skip
+        told = [f"{line.file} ends in a torn line at byte {line.byte_offset}; the next append "
+                "cuts it" for line in self._torn_tails]  # fmt: skip
         told += [f"{line.file} line {line.line}: {line.reason}" for line in self._bad_metrics]
         if self._doubled:
             told.append(f"{self._doubled} doubled lines were counted once")

@@ -57,9 +57,7 @@ def reconcile(
         return _told(connection, local, cloud, keys, columns)
 
 
-def _columns(
-    local: Side, cloud: Side, keys: tuple[str, ...], types: Mapping[str, str]
-) -> _Columns:
+def _columns(local: Side, cloud: Side, keys: tuple[str, ...], types: Mapping[str, str]) -> _Columns:
     if not keys or len(set(keys)) < len(keys):
         raise BadInput("name each key column once, and at least one")
     for side in (local, cloud):
@@ -130,9 +128,7 @@ def _told(
     )
 
 
-def _statuses(
-    connection: duckdb.DuckDBPyConnection, local: Side, cloud: Side
-) -> dict[str, int]:
+def _statuses(connection: duckdb.DuckDBPyConnection, local: Side, cloud: Side) -> dict[str, int]:
     found = connection.execute("select status, count(*) from verdicts group by status").fetchall()
     statuses = dict.fromkeys(STATUSES, 0) | dict(found)
     statuses["unreadable_local"] += len(local.bad)
@@ -161,9 +157,7 @@ def _unreadable(
     return polars.DataFrame(rows, schema=_UNREADABLE, orient="row")
 
 
-def _warnings(
-    local: Side, cloud: Side, statuses: dict[str, int], columns: _Columns
-) -> list[str]:
+def _warnings(local: Side, cloud: Side, statuses: dict[str, int], columns: _Columns) -> list[str]:
     told = [*local.warnings, *cloud.warnings]
     for side in (local, cloud):
         if not side.rows:

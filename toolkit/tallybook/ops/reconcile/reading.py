@@ -243,7 +243,9 @@ def _header(path: Path, plain: Path, delimiter: str) -> tuple[list[str], list[st
     twice = sorted({name for name in named if named.count(name) > 1})
     if twice:
         raise BadInput(f"{path} names a column twice: {', '.join(twice)}")
-    unnamed = [f"{path.name}: column {at} has no name" for at, name in enumerate(names, 1) if not name]
+    unnamed = [
+        f"{path.name}: column {at} has no name" for at, name in enumerate(names, 1) if not name
+    ]
     return named, unnamed
 
 

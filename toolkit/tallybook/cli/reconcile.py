@@ -1,0 +1,112 @@
+"""``tallybook reconcile``: the cache of a book, or any file, against an export."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tallybook.cli import output
+from tallybook.errors import BadInput
+
+if TYPE_CHECKING:
+    from tallybook.ops import Reconciliation, Warehouse
+
+HELP = "compare the cache, or a file, with an export"
+_DIFFERENT, _INCOMPLETE = 1, 4
+_SHOWN = 10
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument(
+        "export", metavar="EXPORT", help="CSV, TSV, NDJSON, JSON array or Parquet; gzip or not"
+    )
+    parser.add_argument(
+        "--local", metavar="FILE", help="compare this file instead of the cache of the book"
+    )
+    parser.add_argument(
+        "--key", metavar="COLUMN", action="append", required=True, help="again for more columns"
+    )
+    parser.add_argument(
+        "--type", metavar="COL=TYPE", action="append", default=[], dest="types",
+        help="integer, decimal or timestamp; a column is text unless told",
+    )  # fmt: skip
+    parser.add_argument("--out", metavar="DIR", help="write every difference as NDJSON there")
+    output.add_book(parser)
+    output.add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 where all rows match, 1 where some do not, 4 where something could not be read."""
+    from tallybook import ops
+
+    types = dict(_typed(given) for given in args.types)
+    if args.local:
+        found, notes = ops.reconcile(args.local, args.export, key=args.key, types=types), []
+    else:
+        with _warehouse(args.book) as warehouse:
+            found = ops.reconcile(warehouse, args.export, key=args.key, types=types)
+            notes = warehouse.notes
+    if args.out:
+        _write(found, Path(args.out))
+    shown = found.as_json()
+    shown["warnings"] = [*notes, *shown["warnings"]]
+    output.answer(shown, args.json, text=lambda: _text(found, shown["warnings"]))
+    if notes or not found.complete:
+        return _INCOMPLETE
+    return 0 if found.clean else _DIFFERENT
+
+
+def _typed(given: str) -> tuple[str, str]:
+    column, mark, kind = given.rpartition("=")
+    if not mark or not column:
+        raise BadInput(f"--type {given!r} is not like COLUMN=TYPE")
+    return column, kind
+
+
+def _warehouse(book: str | None) -> Warehouse:
+    from tallybook import ops
+    from tallybook.layout import find_book
+
+    return ops.open(find_book(book))
+
+
+def _write(found: Reconciliation, folder: Path) -> None:
+    """Three files that keep null apart from '' and every key as it is."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    summary = json.dumps(found.as_json(), ensure_ascii=False, indent=1) + "\n"
+    (folder / "reconciliation.json").write_text(summary, "utf-8")
+    found.differences.write_ndjson(folder / "differences.ndjson")
+    found.rows.write_ndjson(folder / "rows.ndjson")
+    found.unreadable.write_ndjson(folder / "unreadable.ndjson")
+
+
+def _text(found: Reconciliation, warnings: list[str]) -> str:
+    statuses = [{"status": status.replace("_", " "), "rows": count}
+                for status, count in found.statuses.items() if count]  # fmt: skip
+    parts = [
+        f"{found.rows_local} rows local, {found.rows_cloud} rows in the cloud",
+        output.table(statuses, ["status", "rows"]),
+    ]
+    if found.differences.height:
+        columns = [{"column": column, "changed cells": cells}
+                   for column, cells in found.changed_cells_by_column.items()]  # fmt: skip
+        parts.append(output.table(columns, ["column", "changed cells"]))
+        parts.append(_first(found))
+    if found.unreadable.height:
+        bad = found.unreadable.head(_SHOWN).to_dicts()
+        parts.append(output.table(bad, ["side", "line", "column", "reason", "text"]))
+    for side, only in (("local", found.columns_only_local), ("cloud", found.columns_only_cloud)):
+        if only:
+            parts.append(f"columns only on the {side} side: {', '.join(only)}")
+    return "\n\n".join([*parts, *(f"note: {warning}" for warning in warnings)])
+
+
+def _first(found: Reconciliation) -> str:
+    shown = output.table(
+        found.differences.head(_SHOWN).to_dicts(), ["key", "column", "local", "cloud"]
+    )
+    left = found.differences.height - _SHOWN
+    return shown + (f"\nand {left} more changed cells; --out DIR writes all" if left > 0 else "")
