@@ -70,6 +70,8 @@ class Journal:
 
     def close(self) -> None:
         """Close state.db under the lock, so that one process alone checkpoints its WAL."""
+        if self._lock.is_closed:
+            return
         with self._lock.held(), self._mutex:
             self._store.connection.close()
             self._log.close()

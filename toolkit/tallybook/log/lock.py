@@ -58,6 +58,11 @@ class LogLock:
         finally:
             self._mutex.release()
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether ``close`` was called, here or by a fork."""
+        return self._fd < 0
+
     def close(self) -> None:
         """Let go of the folder; the lock is not held."""
         if self._fd >= 0:

@@ -52,15 +52,14 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A segment and the ``log.opened`` that it begins with; None where that line is damaged."""
+    """A segment and the ``log.opened`` that it begins with; None where that line is damaged.
+
+    ``writer`` is then the one whose other segments carry the same eight digits in their names.
+    """
 
     path: Path
+    writer: str
     opened: Event | None
-
-    @property
-    def writer(self) -> str:
-        """The writer, or the eight digits of it that the file name has."""
-        return self.opened.writer if self.opened else self.path.name[:8]
 
     @property
     def first_seq(self) -> int:
@@ -83,18 +82,22 @@ def lines(path: Path, offset: int = 0, number: int = 0) -> Iterator[Line]:
 def segment(path: Path) -> Segment:
     """The segment at ``path``."""
     first = next(lines(path), None)
+    short = path.name[:8]
     if first is None or not first.whole:
-        return Segment(path, None)
+        return Segment(path, short, None)
     try:
         event = decode(first.raw)
     except BadLine:
-        return Segment(path, None)
-    return Segment(path, event if event.name == "log.opened" else None)
+        return Segment(path, short, None)
+    opened = event if event.name == "log.opened" else None
+    return Segment(path, opened.writer if opened else short, opened)
 
 
 def segments(layout: Layout) -> list[Segment]:
     """All segments in the order of history: writers by their links, then by sequence."""
     found = [segment(path) for path in layout.segments()]
+    known = {item.writer[:8]: item.writer for item in found if item.opened}
+    found = [replace(item, writer=known.get(item.writer, item.writer)) for item in found]
     order = {writer: place for place, writer in enumerate(_writers(found))}
     return sorted(found, key=lambda item: (order[item.writer], item.first_seq))
 
