@@ -63,15 +63,18 @@ class Answer:
         return f"<p>status: <strong>{escape(self.status)}</strong></p>{body if rows else ''}"
 
 
-def answer(findings: Iterable[Finding], *, incomplete: Iterable[Finding] = ()) -> Answer:
+def answer(
+    findings: Iterable[Finding], *, incomplete: Iterable[Finding] = (), complete: bool = True
+) -> Answer:
     """The answer of a runbook.
 
-    Any of ``incomplete`` above ``info`` makes the status ``incomplete`` (exit code 4).
-    Else any of ``findings`` above ``info`` makes it ``findings`` (1); else it is ``clean`` (0).
+    Any of ``incomplete`` above ``info``, or ``complete`` false, makes the status ``incomplete``
+    (exit code 4): the findings are those of what could be read. Else any of ``findings`` above ``info`` makes it ``findings`` (1); else it is ``clean`` (0).
     """
     holes = [_plain(found) for found in incomplete]
     found = [_plain(found) for found in findings]
-    status = INCOMPLETE if _serious(holes) else FINDINGS if _serious(found) else CLEAN
+    status = FINDINGS if _serious(found) else CLEAN
+    status = INCOMPLETE if _serious(holes) or not complete else status
     return Answer(status, (*holes, *found))
 
 
