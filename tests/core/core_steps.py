@@ -9,6 +9,8 @@ from typing import Any
 from tallybook import Book
 from tallybook.clock import to_text
 from tallybook.job import Job, Outcome
+from tallybook.layout import Layout
+from tallybook.log import reader
 
 
 def outcome(book: Book, job: Job, settle: str = "done", **fields: Any) -> Outcome:
@@ -41,9 +43,9 @@ def job_of(book: Book, job_id: str) -> Job:
 
 
 def segments(book: Book | Path) -> list[Path]:
-    """The segment files of a book."""
-    root = book if isinstance(book, Path) else book.layout.root
-    return sorted((root / "log").glob("*.ndjson"))
+    """The segment files of a book, in the order of history."""
+    layout = Layout(book) if isinstance(book, Path) else book.layout
+    return [segment.path for segment in reader.segments(layout)]
 
 
 def events(book: Book | Path) -> list[dict[str, Any]]:

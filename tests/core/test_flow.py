@@ -6,13 +6,13 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from core_steps import claim, events, job_of, names, outcome
 
 from tallybook import Book
 from tallybook.book import Held
 from tallybook.entry import Put
 from tallybook.errors import BadInput, KeyConflict, LeaseLost, ReadOnly
 from tallybook.testing import FakeClock
-from core_steps import claim, events, job_of, names, outcome
 
 
 def test_a_done_job_leaves_three_events_and_its_result(book: Book) -> None:
@@ -35,9 +35,7 @@ def test_claims_go_by_priority_then_due_time_then_age(book: Book, clock: FakeClo
     assert claim(book).job_id == late
 
 
-def test_a_delay_is_not_shortened_by_a_jump_of_the_wall_clock(
-    book: Book, clock: FakeClock
-) -> None:
+def test_a_delay_is_not_shortened_by_a_jump_of_the_wall_clock(book: Book, clock: FakeClock) -> None:
     book.enqueue("a", 1, delay_s=600)
     clock.jump(86_400)
     assert book.claim("w1") is None
@@ -141,9 +139,7 @@ def test_a_snooze_is_later_and_not_counted(book: Book, clock: FakeClock) -> None
     assert job_of(book, job_id).status == "leased"
 
 
-def test_a_late_result_is_refused_logged_and_changes_nothing(
-    book: Book, clock: FakeClock
-) -> None:
+def test_a_late_result_is_refused_logged_and_changes_nothing(book: Book, clock: FakeClock) -> None:
     job_id = book.enqueue("a", 1).job_id
     slow = claim(book, "slow", lease_s=10)
     clock.advance(11)

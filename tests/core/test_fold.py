@@ -8,6 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from core_steps import outcome, segments
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +23,6 @@ from tallybook.job import Job
 from tallybook.layout import Layout
 from tallybook.log.reader import history
 from tallybook.testing import FakeClock
-from core_steps import outcome, segments
 
 
 def live(book: Book) -> tuple[dict[str, Job], dict[str, Entry]]:

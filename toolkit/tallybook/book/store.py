@@ -16,8 +16,10 @@ from tallybook.entry import Entry
 from tallybook.errors import BadInput
 from tallybook.fold import MemoryTables
 from tallybook.job import Job
+from tallybook.layout import Layout
 from tallybook.log.durable import sync, sync_folder
 from tallybook.log.reader import Position
+from tallybook.log.verify import Mark, latest_mark
 from tallybook.queue import sqlite as queue_sqlite
 from tallybook.queue.sqlite import SqliteQueue
 
@@ -128,6 +130,18 @@ def open_read_only(path: Path) -> Store | None:
     except (sqlite3.DatabaseError, _Unusable):
         connection.close()
         return None
+
+
+def marks(layout: Layout) -> list[Mark]:
+    """How far state.db and metrics/latest.json say that the log once reached."""
+    found = [mark for mark in [latest_mark(layout)] if mark]
+    store = open_read_only(layout.state)
+    if store:
+        at = store.position()
+        store.connection.close()
+        if at.writer:
+            found.append(Mark("state.db", at.writer, at.seq, at.hash.hex()))
+    return found
 
 
 def in_memory(tables: MemoryTables, position: Position) -> Store:

@@ -7,10 +7,10 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from tallybook.cli import output
-from tallybook.layout import Layout, find_book, require_book
+from tallybook.layout import find_book, require_book
 
 if TYPE_CHECKING:
-    from tallybook.log.verify import Mark, Verification
+    from tallybook.log.verify import Verification
 
 HELP = "verify the log of a book"
 INCOMPLETE = 4
@@ -26,28 +26,14 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0 where the log is whole, else 4."""
+    from tallybook.book.store import marks
     from tallybook.log.verify import verify
 
     layout = require_book(find_book(args.book))
-    found = verify(layout, _marks(layout))
+    found = verify(layout, marks(layout))
     shown = asdict(found) | {"complete": found.complete}
     output.answer(shown, args.json, text=lambda: _told(found))
     return 0 if found.complete else INCOMPLETE
-
-
-def _marks(layout: Layout) -> list[Mark]:
-    """Where state.db and metrics/latest.json say that the log once was."""
-    from tallybook.book.store import open_read_only
-    from tallybook.log.verify import Mark, latest_mark
-
-    marks = [mark for mark in [latest_mark(layout)] if mark]
-    store = open_read_only(layout.state)
-    if store:
-        at = store.position()
-        store.connection.close()
-        if at.writer:
-            marks.append(Mark("state.db", at.writer, at.seq, at.hash.hex()))
-    return marks
 
 
 def _told(found: Verification) -> str:

@@ -15,7 +15,6 @@ from tallybook.ids import parity
 from tallybook.layout import Layout, require_book
 from tallybook.log.lock import LogLock
 from tallybook.log.reader import Damage, Hole, Position, history
-from tallybook.log.verify import latest_mark
 from tallybook.settings import load as load_settings
 
 _PROGRESS_EVENTS = 1000
@@ -108,15 +107,7 @@ def _apply(folded: _Fold, event: Event) -> None:
 
 def _lost_end(layout: Layout, end: Position) -> list[Hole]:
     """What state.db or latest.json saw of this writer after the last line that is left."""
-    seen = [end.seq]
-    mark = latest_mark(layout)
-    if mark and mark.writer == end.writer:
-        seen.append(mark.seq)
-    state = stores.open_read_only(layout.state)
-    if state:
-        position = state.position()
-        state.connection.close()
-        seen += [position.seq] if position.writer == end.writer else []
+    seen = [end.seq, *(m.seq for m in stores.marks(layout) if m.writer == end.writer)]
     return [Hole(end.writer, end.seq + 1, max(seen))] if max(seen) > end.seq else []
 
 
