@@ -196,3 +196,29 @@ def test_an_unanswered_run_says_so_and_shows_why() -> None:
     made = page(status="failed", message="cell 4 failed: KeyError: 'x'")
     assert "The run gave no answer." in made
     assert "cell 4 failed: KeyError: &#x27;x&#x27;" in made
+
+
+def test_graver_findings_come_first() -> None:
+    found = [{"severity": one, "title": f"a {one} one"} for one in ("info", "problem", "warning")]
+    made = page(findings=found)
+    assert made.index("a problem one") < made.index("a warning one") < made.index("a info one")
+
+
+def test_a_table_of_one_wide_row_stands_upright() -> None:
+    import polars as pl
+
+    frame = pl.DataFrame({"a": ["x"], "b": [1], "c": [2], "d": [3], "e": [None]})
+    made = safe_html(frame._repr_html_())
+    assert "<tr><th>a</th><td>x</td></tr><tr><th>b</th><td>1</td></tr>" in made
+    assert '<td><span class="null">null</span></td></tr></tbody>' in made
+
+
+def test_times_are_shown_once_with_their_zone_in_the_head() -> None:
+    import polars as pl
+
+    frame = pl.DataFrame({"at": ["2026-11-29T10:00:00Z"]}).with_columns(
+        pl.col("at").str.to_datetime(time_zone="UTC")
+    )
+    made = safe_html(frame._repr_html_())
+    assert "<td>2026-11-29 10:00:00</td>" in made and "UTC]" in made
+    assert "<small>1 row</small>" in made

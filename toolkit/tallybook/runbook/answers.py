@@ -69,7 +69,8 @@ def answer(
     """The answer of a runbook.
 
     Any of ``incomplete`` above ``info``, or ``complete`` false, makes the status ``incomplete``
-    (exit code 4): the findings are those of what could be read. Else any of ``findings`` above ``info`` makes it ``findings`` (1); else it is ``clean`` (0).
+    (exit code 4): the findings are those of what could be read.
+    Else any of ``findings`` above ``info`` makes it ``findings`` (1); else it is ``clean`` (0).
     """
     holes = [_plain(found) for found in incomplete]
     found = [_plain(found) for found in findings]

@@ -138,8 +138,14 @@ def _parameters(parameters: Sequence[tuple[str, str, str]]) -> str:
 
 def _findings(header: Header) -> str:
     if header.findings:
-        return "\n".join(_finding(found) for found in header.findings)
+        graver = sorted(header.findings, key=lambda found: _grade(found.get("severity")))
+        return "\n".join(_finding(found) for found in graver)
     return "<p>None.</p>" if header.status == "clean" else "<p>The run gave no answer.</p>"
+
+
+def _grade(severity: object) -> int:
+    order = ("problem", "warning", "info")
+    return order.index(str(severity)) if severity in order else len(order)
 
 
 def _finding(found: Mapping[str, Any]) -> str:

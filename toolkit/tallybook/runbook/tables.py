@@ -1,6 +1,7 @@
 """HTML that a cell displayed, made safe and plain: tables and text, nothing that acts or styles.
 
 A Polars table gets its types as small print, its numbers to the right, its texts without quotes.
+One with a single wide row is turned upright: a name and a value a line.
 """
 
 from __future__ import annotations
@@ -17,6 +18,15 @@ _SILENT = frozenset(("script", "style", "template", "iframe", "object", "svg", "
 _VOID = frozenset(("br",))
 _SPAN = re.compile(r"[1-9][0-9]{0,2}")
 _NUMBER = re.compile(r"^([iuf][0-9]+|decimal.*|duration.*)$")
+_SHAPE = re.compile(r"shape: \(([0-9_,]+), [0-9_,]+\)")
+_ONE_ROW = re.compile(
+    r"(?:<small>[^<]*</small>)?<table><thead><tr>((?:(?!</tr>).)*)</tr>(?:(?!</thead>).)*</thead>"
+    r"<tbody><tr>((?:(?!</tr>).)*)</tr></tbody></table>",
+    re.S,
+)
+_CELL = re.compile(r"<t[hd][^>]*>(.*?)</t[hd]>", re.S)
+_WIDE = 5
+_LONG = 60
 
 
 def safe_html(text: str) -> str:
@@ -42,7 +52,8 @@ class _Reader(HTMLParser):
 
     def made(self) -> str:
         """The result, with every open element closed."""
-        return "".join([*self._out, *(f"</{tag}>" for tag in reversed(self._open))])
+        text = "".join([*self._out, *(f"</{tag}>" for tag in reversed(self._open))])
+        return _ONE_ROW.sub(_upright, text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag in _SILENT:
@@ -72,7 +83,7 @@ class _Reader(HTMLParser):
             return
         if self._in_head_types():
             self._learn(data)
-        self._out.append(self._cell(data) if self._in_body() else escape(data))
+        self._out.append(self._cell(data) if self._in_body() else escape(_counted(data)))
 
     def _note(self, tag: str, attrs: dict[str, str | None]) -> None:
         if tag == "table":
@@ -117,5 +128,24 @@ class _Reader(HTMLParser):
     def _cell(self, data: str) -> str:
         if data == "null":
             return '<span class="null">null</span>'
+        if len(data) > _LONG and self._out[-1] == "<td>":
+            self._out[-1] = '<td class="long">'
+        if self._type().startswith("datetime") and "UTC" in self._type():
+            data = data.removesuffix(" UTC")
         quoted = self._type() == "str" and len(data) > 1 and data[0] == data[-1] == '"'
         return escape(data[1:-1] if quoted else data)
+
+
+def _upright(table: re.Match[str]) -> str:
+    heads, values = _CELL.findall(table[1]), _CELL.findall(table[2])
+    if len(heads) != len(values) or len(heads) < _WIDE:
+        return table[0]
+    rows = zip(heads, values, strict=True)
+    lines = "".join(f"<tr><th>{head}</th><td>{value}</td></tr>" for head, value in rows)
+    return f"<table><tbody>{lines}</tbody></table>"
+
+
+def _counted(text: str) -> str:
+    """Polars' ``shape: (3, 5)`` in words."""
+    rows = _SHAPE.fullmatch(text)
+    return text if not rows else f"{rows[1]} row{'' if rows[1] == '1' else 's'}"
