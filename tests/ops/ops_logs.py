@@ -115,7 +115,8 @@ class Simulation:
     """A queue with workers, retries, dead letters, expired leases and late settles, by a seed."""
 
     def __init__(self, book: Path, seed: int = 1, jobs: int = 1000, workers: int = 8) -> None:
-        self.log, self.random = Log(book), random.Random(seed)
+        self.log = Log(book)
+        self.random = random.Random(seed)  # noqa: S311 - a simulation
         self.jobs, self.workers = jobs, workers
         self.waiting: list[tuple[float, int, Callable[[float], None]]] = []
         self.counter = 0

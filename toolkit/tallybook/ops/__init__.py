@@ -16,7 +16,7 @@ laptop. It rests on four steps:
 
 Each question is a function here that takes the warehouse and gives a Polars frame:
 ``overview``, ``throughput``, ``latency``, ``outcomes``, ``stuck_leases``, ``trace``,
-``cache_as_of``, ``compare_cache``, ``cache_parity``. A detector (``answer_lost``, ``dead``, ``expired_leases``, …)
+``cache_as_of``, ``compare_cache``, ``cache_parity``. A detector (``answer_lost``, ``dead``, …)
 gives one row a job that it finds; ``findings`` turns detectors into what a runbook says.
 ``reconcile`` compares two tables, or the cache with an export. ``charts`` draws.
 
@@ -47,14 +47,14 @@ if TYPE_CHECKING:
     from tallybook.ops.questions import overview as overview
     from tallybook.ops.questions import throughput as throughput
     from tallybook.ops.questions import trace as trace
-    from tallybook.ops.reconcile import Reconciliation as Reconciliation
-    from tallybook.ops.reconcile import reconcile as reconcile
+    from tallybook.ops.reconciling import Reconciliation as Reconciliation
+    from tallybook.ops.reconciling import reconcile as reconcile
     from tallybook.ops.warehouse import Warehouse as Warehouse
     from tallybook.ops.warehouse import open_warehouse as open
 
 _PLACES = {
     "Finding": "findings:Finding",
-    "Reconciliation": "reconcile:Reconciliation",
+    "Reconciliation": "reconciling:Reconciliation",
     "Warehouse": "warehouse:Warehouse",
     "answer_lost": "detectors:answer_lost",
     "cache_as_of": "cached:cache_as_of",
@@ -71,7 +71,7 @@ _PLACES = {
     "open_jobs": "detectors:open_jobs",
     "outcomes": "questions:outcomes",
     "overview": "questions:overview",
-    "reconcile": "reconcile:reconcile",
+    "reconcile": "reconciling:reconcile",
     "retried": "detectors:retried",
     "stuck_leases": "leases:stuck_leases",
     "surviving_cache": "cached:surviving_cache",

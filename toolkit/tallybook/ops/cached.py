@@ -16,8 +16,14 @@ from tallybook.ops import windows
 from tallybook.ops.warehouse import Warehouse
 from tallybook.ops.windows import Instant
 
-_SURVIVING = {"key": polars.String, "version": polars.Int64, "value": polars.String,
-              "etag": polars.String, "origin": polars.String, "updated_at": polars.String}  # fmt: skip
+_SURVIVING = {
+    "key": polars.String,
+    "version": polars.Int64,
+    "value": polars.String,
+    "etag": polars.String,
+    "origin": polars.String,
+    "updated_at": polars.String,
+}
 _COMPARED = {"key": polars.String, "status": polars.String}
 
 

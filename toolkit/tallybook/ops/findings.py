@@ -14,7 +14,7 @@ import polars
 
 from tallybook.ops import cached, detectors
 from tallybook.ops import leases as leases_
-from tallybook.ops.reconcile import Reconciliation
+from tallybook.ops.reconciling import Reconciliation
 from tallybook.ops.warehouse import Warehouse
 
 Severity = Literal["info", "warning", "problem"]
@@ -58,11 +58,12 @@ def throughput_latency(warehouse: Warehouse) -> list[Finding]:
 
 
 def stuck_leases(warehouse: Warehouse) -> list[Finding]:
-    """Leases that were taken from their holder, late results, and leases that ended just in time."""
+    """Leases that were taken from their holder, late results, and leases that ended just so."""
     late = leases_.stuck_leases(warehouse).filter(polars.col("how") == "late")
     found = [
         _stuck(detectors.expired_leases(warehouse)),
-        _jobs("late_settle_refused", "warning", "Results refused because their lease was over", detectors.late_settles(warehouse)),
+        _jobs("late_settle_refused", "warning", "Results refused because their lease was over",
+              detectors.late_settles(warehouse)),
         _jobs("settled_late", "info", "Jobs settled after the end of their lease, before anybody "
               "else took them", late.with_columns(detail=polars.lit("accepted"))),
     ]  # fmt: skip
@@ -135,8 +136,11 @@ def _jobs(
 
 def _stuck(rows: polars.DataFrame) -> Finding | None:
     severity: Severity = "problem" if "leased" in rows["job_status"].to_list() else "warning"
-    words = [f"{row['worker']} held lease {row['lease_token']} until {row['locked_until']:%H:%M:%S}Z"
-             f" ({row['how']})" for row in rows.iter_rows(named=True)]  # fmt: skip
+    words = [
+        f"{row['worker']} held lease {row['lease_token']} until {row['locked_until']:%H:%M:%S}Z, "
+        f"{row['how']}"
+        for row in rows.to_dicts()
+    ]
     told = rows.with_columns(detail=polars.Series(words, dtype=polars.String))
     return _jobs("stuck_lease", severity, "Jobs with a lease that its holder did not end", told)
 

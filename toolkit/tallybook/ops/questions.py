@@ -69,6 +69,66 @@ def outcomes(
     return warehouse.frame("outcomes", {"since": start, "until": end})
 
 
+def depth(
+    warehouse: Warehouse,
+    *,
+    every: str = "auto",
+    since: Instant = None,
+    until: Instant = None,
+    zone: str = "UTC",
+) -> polars.DataFrame:
+    """One row a window: jobs pending, leased and dead at its end."""
+    return _by_window(warehouse, "depth", every, since, until, zone)
+
+
+def latency_cells(
+    warehouse: Warehouse,
+    *,
+    every: str = "auto",
+    since: Instant = None,
+    until: Instant = None,
+    zone: str = "UTC",
+) -> polars.DataFrame:
+    """One row a window of arrival and a band of total time (from_s, to_s): jobs."""
+    return _by_window(warehouse, "latency_cells", every, since, until, zone)
+
+
+def failures(
+    warehouse: Warehouse,
+    *,
+    every: str = "auto",
+    since: Instant = None,
+    until: Instant = None,
+    zone: str = "UTC",
+) -> polars.DataFrame:
+    """One row a window and reason with failed attempts: attempts."""
+    return _by_window(warehouse, "failures", every, since, until, zone)
+
+
+def busy(
+    warehouse: Warehouse,
+    *,
+    every: str = "auto",
+    since: Instant = None,
+    until: Instant = None,
+    zone: str = "UTC",
+) -> polars.DataFrame:
+    """One row a window and worker: held_s (seconds of leases held) and held (leases on average)."""
+    return _by_window(warehouse, "busy", every, since, until, zone)
+
+
+def cache_changes(
+    warehouse: Warehouse,
+    *,
+    every: str = "auto",
+    since: Instant = None,
+    until: Instant = None,
+    zone: str = "UTC",
+) -> polars.DataFrame:
+    """One row a window: puts, invalidations, and the keys in the cache at its end."""
+    return _by_window(warehouse, "cache_changes", every, since, until, zone)
+
+
 def trace(warehouse: Warehouse, id: str) -> polars.DataFrame:
     """Every event of a job, correlation id, idempotency key or cache key, in order of history.
 
@@ -100,6 +160,13 @@ def _windows(
         return [Window(start, end, (end - start).total_seconds())]
     step = windows.step_s(every, end - start)
     return windows.split(start, end, step, windows.named_zone(zone))
+
+
+def _by_window(
+    warehouse: Warehouse, name: str, every: str, since: Instant, until: Instant, zone: str
+) -> polars.DataFrame:
+    spans = _windows(warehouse, every, since, until, zone)
+    return _in_zone(warehouse.frame(name, _bounds(spans)), zone)
 
 
 def _bounds(spans: list[Window]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""reconcile: read both sides, type them by rule, compare them by key."""
+"""reconciling: read both sides, type them by rule, compare them by key."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,10 +12,10 @@ import polars
 
 from tallybook.errors import BadInput
 from tallybook.ops import statements
-from tallybook.ops.reconcile import plan, reading
-from tallybook.ops.reconcile.plan import Cell
-from tallybook.ops.reconcile.reading import Side, Table
-from tallybook.ops.reconcile.result import SIDES, STATUSES, Reconciliation
+from tallybook.ops.reconciling import plan, reading
+from tallybook.ops.reconciling.plan import Cell
+from tallybook.ops.reconciling.reading import Side, Table
+from tallybook.ops.reconciling.result import SIDES, STATUSES, Reconciliation
 
 _DIFFERENCES = {"key": polars.String, "column": polars.String, "local": polars.String,
                 "cloud": polars.String}  # fmt: skip

@@ -17,8 +17,8 @@ import polars
 
 from tallybook.errors import BadInput, IncompleteInput, TallybookError
 from tallybook.ops import cached
-from tallybook.ops.reconcile import jsons
-from tallybook.ops.reconcile.jsons import BadRow, Row
+from tallybook.ops.reconciling import jsons
+from tallybook.ops.reconciling.jsons import BadRow, Row
 from tallybook.ops.warehouse import Warehouse
 
 Table = str | Path | polars.DataFrame | Warehouse

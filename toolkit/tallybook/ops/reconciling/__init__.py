@@ -10,7 +10,7 @@ A row whose key is repeated on either side is a duplicate on its own side; likew
 unreadable (or in flight) on its own side when it or the row of its key on the other side is.
 """
 
-from tallybook.ops.reconcile.compare import reconcile
-from tallybook.ops.reconcile.result import Reconciliation
+from tallybook.ops.reconciling.compare import reconcile
+from tallybook.ops.reconciling.result import Reconciliation
 
 __all__ = ["Reconciliation", "reconcile"]

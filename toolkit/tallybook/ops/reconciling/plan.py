@@ -141,7 +141,8 @@ def differences(keys: Sequence[Cell], compared: Sequence[Cell]) -> str:
     cells = [f"l.r{cell.local}" for cell in keys]
     key = cells[0] if len(cells) == 1 else f"cast(to_json([{', '.join(cells)}]) as varchar)"
     each = "\n    union all\n".join(
-        f"""    select {key} as key, {at} as place, l.r{cell.local} as local, c.r{cell.cloud} as cloud
+        f"""    select
+        {key} as key, {at} as place, l.r{cell.local} as local, c.r{cell.cloud} as cloud
     from verdicts
     inner join local as l on l.n = verdicts.local_row
     inner join cloud as c on c.n = verdicts.cloud_row

@@ -1,0 +1,139 @@
+"""What all charts share: colours, axes, the look, and how one is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import polars
+
+if TYPE_CHECKING:
+    import altair
+
+WIDTH, HEIGHT = 720, 220
+_FONT = "system-ui, -apple-system, 'Segoe UI', 'Noto Sans', 'DejaVu Sans', sans-serif"
+
+# Okabe and Ito (2008): told apart with any colour vision, and in grey by their lightness.
+BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GREY = (
+    "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#777777",
+)  # fmt: skip
+PALETTE = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GREY)
+
+Chart = Any
+
+
+def altair_module() -> Any:
+    """Altair, loaded late: it costs more than every query before it."""
+    import altair
+
+    return altair
+
+
+def rows(frame: polars.DataFrame) -> altair.InlineData:
+    """The rows of a frame as the data of a chart; times stay on the clock of their zone."""
+    moments = [name for name, kind in frame.schema.items() if isinstance(kind, polars.Datetime)]
+    local = frame.with_columns(polars.col(moments).dt.replace_time_zone(None)) if moments else frame
+    return values(local.iter_rows(named=True))
+
+
+def values(given: Iterable[Mapping[str, Any]]) -> altair.InlineData:
+    """Rows as the data of a chart."""
+    plain = [{name: _plain(value) for name, value in row.items()} for row in given]
+    drawn: altair.InlineData = altair_module().InlineData(values=plain)
+    return drawn
+
+
+def _plain(value: Any) -> Any:
+    """Times as if they were UTC: the axis then shows the clock of the zone that its title names."""
+    return value.isoformat(timespec="milliseconds") + "Z" if isinstance(value, datetime) else value
+
+
+def time_axis(frame: polars.DataFrame, name: str, zone: str, *, quiet: bool = False) -> Any:
+    """The x axis of time over the whole of ``frame``, on a clock of 24 hours.
+
+    Its title names the zone, and the day where there is one. A quiet axis has ticks only, for a
+    panel that stands above another with the same axis.
+    """
+    alt = altair_module()
+    first, last = frame[name].min(), frame[name].max()
+    if not isinstance(first, datetime) or not isinstance(last, datetime):
+        raise TypeError(f"{name} is no time")
+    one_day = first.date() == last.date()
+    title = f"{first:%Y-%m-%d}, time in {zone}" if one_day else f"time in {zone}"
+    axis = alt.Axis(labelOverlap=True, tickCount=8, format=_clock(last - first), labels=not quiet)
+    return alt.X(
+        f"{name}:T",
+        title=None if quiet else title,
+        scale=alt.Scale(type="utc", padding=0),
+        axis=axis,
+    )
+
+
+def _clock(span: timedelta) -> str:
+    if span < timedelta(minutes=8):
+        return "%H:%M:%S"
+    if span < timedelta(days=1):
+        return "%H:%M"
+    return "%m-%d %H:%M" if span < timedelta(days=8) else "%Y-%m-%d"
+
+
+def colours(names: Iterable[str], palette: Iterable[str] = PALETTE) -> Any:
+    """A colour each, always the same one for the same place in ``names``."""
+    named = list(names)
+    return altair_module().Scale(domain=named, range=list(palette)[: len(named)])
+
+
+def dashes(names: Iterable[str]) -> Any:
+    """A line pattern each, so that lines differ without their colour too."""
+    named = list(names)
+    patterns = [[1, 0], [6, 3], [2, 2]][: len(named)]
+    return altair_module().Scale(domain=named, range=patterns)
+
+
+def empty(title: str, why: str) -> Chart:
+    """A chart that says that there is nothing to draw."""
+    alt = altair_module()
+    said = alt.Chart(values([{"why": why}])).mark_text(fontSize=14, color=GREY)
+    return dressed(said.encode(text="why:N").properties(width=WIDTH, height=60), title)
+
+
+def dressed(chart: Chart, title: str, subtitle: str = "") -> Chart:
+    """The chart with its title and the look that all share."""
+    alt = altair_module()
+    head = alt.TitleParams(title, subtitle=subtitle) if subtitle else alt.TitleParams(title)
+    return (
+        chart.properties(title=head, background="white", padding=8)
+        .configure(font=_FONT)
+        .configure_view(stroke=None)
+        .configure_title(anchor="start", fontSize=15, fontWeight=600, subtitleColor="#555555",
+                         subtitleFontSize=12, offset=10)
+        .configure_axis(labelFontSize=11, titleFontSize=12, titleFontWeight="normal",
+                        gridColor="#e6e6e6", domainColor="#888888", tickColor="#888888",
+                        labelLimit=260)
+        .configure_legend(labelFontSize=12, titleFontSize=12, titleFontWeight="normal",
+                          orient="top", direction="horizontal", symbolSize=120, labelLimit=260,
+                          offset=6, columns=6)
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A chart as SVG, and as words where no picture can be shown."""
+
+    svg: str
+    words: str
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"image/svg+xml": self.svg, "text/plain": self.words}
+
+
+def show(chart: Chart) -> Drawing:
+    """The chart drawn as SVG, without a browser and without a network."""
+    import vl_convert
+
+    spec = chart.to_dict()
+    title = spec.get("title", {})
+    words = title.get("text", "chart") if isinstance(title, dict) else str(title)
+    return Drawing(vl_convert.vegalite_to_svg(spec), f"[chart] {words}")

@@ -1,0 +1,81 @@
+"""Charts of what failed."""
+
+from __future__ import annotations
+
+import polars
+
+from tallybook.ops import questions
+from tallybook.ops.charts import drawing
+from tallybook.ops.charts.drawing import HEIGHT, ORANGE, RED, WIDTH, Chart
+from tallybook.ops.warehouse import Warehouse
+from tallybook.ops.windows import Instant
+
+_NAMED = 6
+_KINDS = ("retried", "dead")
+_OTHER = "(other)"
+_NOTHING = "no attempt failed in this span"
+
+
+def outcomes(
+    warehouse: Warehouse, *, since: Instant = None, until: Instant = None, zone: str = "UTC"
+) -> Chart:
+    """Attempts that were retried and jobs that died, a bar each reason."""
+    title = "Failed attempts by reason"
+    frame = questions.outcomes(warehouse, since=since, until=until, zone=zone).head(20)
+    if frame.is_empty():
+        return drawing.empty(title, _NOTHING)
+    alt = drawing.altair_module()
+    reason = polars.coalesce("error_type", polars.lit("(none)"))
+    summed = frame.with_columns(reason=reason).group_by("reason", maintain_order=True)
+    counted = summed.agg(polars.col("retried", "dead").sum())
+    counted = counted.with_columns(attempts=polars.col("retried") + polars.col("dead"))
+    long = counted.drop("attempts").unpivot(
+        _KINDS, index="reason", variable_name="what", value_name="attempts"
+    )
+    y = alt.Y("reason:N", title=None, sort=counted["reason"].to_list())
+    bars = alt.Chart(drawing.rows(long)).mark_bar().encode(
+        y=y,
+        x=alt.X("attempts:Q", title="attempts", axis=alt.Axis(tickMinStep=1)),
+        color=alt.Color("what:N", title=None, scale=drawing.colours(_KINDS, (ORANGE, RED))),
+        order=alt.Order("what:N", sort="descending"),
+    )  # fmt: skip
+    counts = alt.Chart(drawing.rows(counted)).mark_text(align="left", dx=4).encode(
+        y=y, x="attempts:Q", text=alt.Text("attempts:Q", format=",")
+    )  # fmt: skip
+    chart = (bars + counts).properties(width=WIDTH - 120, height=alt.Step(24))
+    return drawing.dressed(chart, title)
+
+
+def retries_by_reason(
+    warehouse: Warehouse,
+    *,
+    every: str = "auto",
+    since: Instant = None,
+    until: Instant = None,
+    zone: str = "UTC",
+) -> Chart:
+    """Attempts that failed in each window, stacked by reason."""
+    title = "Failed attempts over time"
+    frame = questions.failures(warehouse, every=every, since=since, until=until, zone=zone)
+    if frame.is_empty():
+        return drawing.empty(title, _NOTHING)
+    alt = drawing.altair_module()
+    counted = frame.group_by("reason").agg(polars.col("attempts").sum())
+    ranked = counted.sort("attempts", "reason", descending=[True, False])["reason"].to_list()
+    named = ranked[:_NAMED]
+    reason = (
+        polars.when(polars.col("reason").is_in(named)).then("reason").otherwise(polars.lit(_OTHER))
+    )
+    folded = frame.with_columns(reason=reason).group_by("window_start", "window_end", "reason")
+    stacked = folded.agg(polars.col("attempts").sum()).sort("window_start", "reason")
+    names = named + ([_OTHER] if len(ranked) > _NAMED else [])
+    bars = alt.Chart(drawing.rows(stacked)).mark_bar(
+        orient="vertical", stroke="white", strokeWidth=0.5
+    )
+    chart = bars.encode(
+        x=drawing.time_axis(frame, "window_start", zone),
+        x2="window_end:T",
+        y=alt.Y("attempts:Q", title="attempts", stack="zero", axis=alt.Axis(tickMinStep=1)),
+        color=alt.Color("reason:N", title=None, scale=drawing.colours(names)),
+    ).properties(width=WIDTH, height=HEIGHT)
+    return drawing.dressed(chart, title)

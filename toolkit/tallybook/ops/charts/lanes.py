@@ -1,0 +1,105 @@
+"""The chart of leases: a lane each worker."""
+
+from __future__ import annotations
+
+import polars
+
+from tallybook.ops import questions
+from tallybook.ops.charts import drawing
+from tallybook.ops.charts.drawing import BLUE, GREEN, ORANGE, PURPLE, RED, WIDTH, Chart
+from tallybook.ops.leases import stuck_leases
+from tallybook.ops.warehouse import Warehouse
+from tallybook.ops.windows import Instant
+
+_MOST_LANES = 24
+_MOST_STUCK = 500
+_HOWS = ("expired", "refused", "reboot", "overdue", "late")
+_COLOURS = (RED, PURPLE, "#000000", ORANGE, GREEN)
+
+
+def lease_lanes(
+    warehouse: Warehouse,
+    *,
+    every: str = "auto",
+    since: Instant = None,
+    until: Instant = None,
+    zone: str = "UTC",
+) -> Chart:
+    """How busy each worker was, and over it each lease that its holder did not end in time."""
+    title = "Leases by worker"
+    busy = questions.busy(warehouse, every=every, since=since, until=until, zone=zone)
+    if busy.is_empty():
+        return drawing.empty(title, "no lease was held in this span")
+    stuck = _stuck(warehouse, since, until, zone)
+    lanes = _lanes(busy, stuck)
+    shown = stuck.filter(polars.col("worker").is_in(lanes)).head(_MOST_STUCK)
+    layers = [_busy(busy.filter(polars.col("worker").is_in(lanes)), lanes, zone)]
+    if shown.height:
+        layers.append(_bars(shown, lanes))
+    alt = drawing.altair_module()
+    chart = alt.layer(*layers).resolve_scale(color="independent")
+    chart = chart.properties(width=WIDTH - 100, height=alt.Step(24))
+    return drawing.dressed(chart, title, _said(busy, lanes, stuck, shown))
+
+
+def _stuck(warehouse: Warehouse, since: Instant, until: Instant, zone: str) -> polars.DataFrame:
+    start, end = questions.span(warehouse, since, until, zone)
+    over = polars.coalesce("refused_at", "ended_at", "locked_until")
+    found = stuck_leases(warehouse).with_columns(over_at=over)
+    inside = (polars.col("leased_at") < end) & (polars.col("over_at") >= start)
+    clipped = found.filter(inside).with_columns(
+        leased_at=polars.col("leased_at").clip(start, end),
+        over_at=polars.col("over_at").clip(start, end),
+    )
+    return clipped.with_columns(polars.col("leased_at", "over_at").dt.convert_time_zone(zone))
+
+
+def _lanes(busy: polars.DataFrame, stuck: polars.DataFrame) -> list[str]:
+    """The workers with stuck leases first, then the busiest; in the order of their names."""
+    counted = busy.group_by("worker").agg(polars.col("held_s").sum()).join(
+        stuck.group_by("worker").len("stuck"), on="worker", how="left"
+    )  # fmt: skip
+    ranked = counted.with_columns(polars.col("stuck").fill_null(0)).sort(
+        "stuck", "held_s", "worker", descending=[True, True, False]
+    )
+    return sorted(ranked["worker"].head(_MOST_LANES).to_list())
+
+
+def _busy(busy: polars.DataFrame, lanes: list[str], zone: str) -> Chart:
+    alt = drawing.altair_module()
+    return alt.Chart(drawing.rows(busy)).mark_rect(tooltip=True).encode(
+        x=drawing.time_axis(busy, "window_start", zone),
+        x2="window_end:T",
+        y=alt.Y("worker:N", title=None, sort=lanes),
+        color=alt.Color("held:Q", title="leases held",
+                        scale=alt.Scale(range=["#eaf3f9", BLUE], domainMin=0),
+                        legend=alt.Legend(format="~g", gradientLength=120)),
+    )  # fmt: skip
+
+
+def _bars(stuck: polars.DataFrame, lanes: list[str]) -> Chart:
+    alt = drawing.altair_module()
+    hows = [how for how in _HOWS if how in stuck["how"].to_list()]
+    scale = drawing.colours(hows, [_COLOURS[_HOWS.index(how)] for how in hows])
+    shown = stuck.select("worker", "leased_at", "over_at", "how", "job_id")
+    return alt.Chart(drawing.rows(shown)).mark_bar(
+        height=9, stroke="white", strokeWidth=1, minBandSize=3, tooltip=True
+    ).encode(
+        x=alt.X("leased_at:T"),
+        x2="over_at:T",
+        y=alt.Y("worker:N", title=None, sort=lanes),
+        color=alt.Color("how:N", title="stuck lease", scale=scale),
+    )  # fmt: skip
+
+
+def _said(
+    busy: polars.DataFrame, lanes: list[str], stuck: polars.DataFrame, shown: polars.DataFrame
+) -> str:
+    workers = busy["worker"].n_unique()
+    lanes_said = (
+        f"{workers} workers" if workers == len(lanes) else f"{len(lanes)} of {workers} workers"
+    )
+    stuck_said = f"{shown.height:,} stuck leases"
+    return f"{lanes_said}, {stuck_said}" + (
+        f" of {stuck.height:,}" if shown.height < stuck.height else ""
+    )

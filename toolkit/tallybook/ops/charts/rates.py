@@ -1,0 +1,79 @@
+"""Charts of amounts over time: what comes, starts and is completed, and what waits."""
+
+from __future__ import annotations
+
+import polars
+
+from tallybook.ops import questions
+from tallybook.ops.charts import drawing
+from tallybook.ops.charts.drawing import BLUE, GREEN, HEIGHT, ORANGE, RED, WIDTH, Chart
+from tallybook.ops.warehouse import Warehouse
+from tallybook.ops.windows import Instant
+
+_RATES = ("arrivals", "starts", "completions")
+_DEPTHS = ("pending", "leased", "dead")
+
+
+def throughput(
+    warehouse: Warehouse,
+    *,
+    every: str = "auto",
+    since: Instant = None,
+    until: Instant = None,
+    zone: str = "UTC",
+) -> Chart:
+    """Arrivals, starts and completions per second, a step a window."""
+    title = "Throughput"
+    frame = questions.throughput(warehouse, every=every, since=since, until=until, zone=zone)
+    if not frame.select(_RATES).sum_horizontal().sum():
+        return drawing.empty(title, "no job arrived, started or ended in this span")
+    alt = drawing.altair_module()
+    long = frame.unpivot([f"{rate}_per_s" for rate in _RATES], index="window_start",
+                         variable_name="what", value_name="per_s")  # fmt: skip
+    long = long.with_columns(polars.col("what").str.strip_suffix("_per_s"))
+    lines = alt.Chart(drawing.rows(long)).mark_line(interpolate="step-after", strokeWidth=1.8)
+    chart = lines.encode(
+        x=drawing.time_axis(frame, "window_start", zone),
+        y=alt.Y("per_s:Q", title="jobs per second"),
+        color=alt.Color("what:N", title=None, scale=drawing.colours(_RATES, (ORANGE, BLUE, GREEN))),
+        strokeDash=alt.StrokeDash("what:N", title=None, scale=drawing.dashes(_RATES)),
+    ).properties(width=WIDTH, height=HEIGHT)
+    return drawing.dressed(chart, title, f"a step every {_width(frame)}")
+
+
+def depth(
+    warehouse: Warehouse,
+    *,
+    every: str = "auto",
+    since: Instant = None,
+    until: Instant = None,
+    zone: str = "UTC",
+) -> Chart:
+    """Jobs that are pending, leased or dead at the end of each window."""
+    title = "Depth of the queue"
+    frame = questions.depth(warehouse, every=every, since=since, until=until, zone=zone)
+    if not frame.select(_DEPTHS).sum_horizontal().sum():
+        return drawing.empty(title, "no job was open or dead in this span")
+    alt = drawing.altair_module()
+    long = frame.unpivot(_DEPTHS, index="window_end", variable_name="status", value_name="jobs")
+    lines = alt.Chart(drawing.rows(long)).mark_line(interpolate="step-after", strokeWidth=1.8)
+    chart = lines.encode(
+        x=drawing.time_axis(frame, "window_end", zone),
+        y=alt.Y("jobs:Q", title="jobs", axis=alt.Axis(tickMinStep=1)),
+        color=alt.Color(
+            "status:N", title=None, scale=drawing.colours(_DEPTHS, (ORANGE, BLUE, RED))
+        ),
+        strokeDash=alt.StrokeDash("status:N", title=None, scale=drawing.dashes(_DEPTHS)),
+    ).properties(width=WIDTH, height=HEIGHT)
+    return drawing.dressed(chart, title, f"counted every {_width(frame)}")
+
+
+def _width(frame: polars.DataFrame) -> str:
+    """The length of the windows in words."""
+    widest = frame.select((polars.col("window_end") - polars.col("window_start")).max()).item()
+    seconds = int(widest.total_seconds())
+    for unit, word in ((86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")):
+        if seconds >= unit and seconds % unit == 0:
+            count = seconds // unit
+            return word if count == 1 else f"{count} {word}s"
+    return f"{seconds} seconds"
