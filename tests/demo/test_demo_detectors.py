@@ -12,7 +12,6 @@ from tallybook.demo.exports import CSV_NAME
 from tallybook.demo.folder import Folder
 from tallybook.demo.tally import KINDS, Row, tally
 from tallybook.ops import cached, detectors, findings
-from tallybook.ops.reconcile import Reconciliation, reconcile
 from tallybook.ops.warehouse import Warehouse
 
 DETECTORS = {
@@ -39,8 +38,8 @@ def warehouse(place) -> Iterator[Warehouse]:
 
 
 @pytest.fixture(scope="module")
-def reconciliation(place, warehouse) -> Reconciliation:
-    return reconcile(warehouse, place.exports / CSV_NAME, key="icao")
+def reconciliation(place, warehouse) -> ops.Reconciliation:
+    return ops.reconcile(warehouse, place.exports / CSV_NAME, key="icao")
 
 
 @pytest.fixture
@@ -85,11 +84,11 @@ def test_a_broken_detector_makes_the_tally_differ_in_its_kind_alone(
 @pytest.mark.parametrize("kind", STATUSES)
 @pytest.mark.parametrize("lost", [1, None], ids=["misses one", "finds nothing"])
 def test_a_broken_status_makes_the_tally_differ_in_its_kind_alone(tallied, monkeypatch, kind, lost):
-    whole = Reconciliation.keys
+    whole = ops.Reconciliation.keys
 
-    def broken(self: Reconciliation, status: str):
+    def broken(self: ops.Reconciliation, status: str):
         keys = list(whole(self, status))
         return keys[len(keys) if lost is None else lost :] if status == STATUSES[kind] else keys
 
-    monkeypatch.setattr(Reconciliation, "keys", broken)
+    monkeypatch.setattr(ops.Reconciliation, "keys", broken)
     assert [row.kind for row in tallied() if not row.holds] == [kind]

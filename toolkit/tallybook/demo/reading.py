@@ -63,5 +63,5 @@ def _answer(children: Children, name: str) -> dict[str, Any]:
     except ValueError:
         raise TallybookError(f"demo: runbook {name} failed: {children.said(name)}") from None
     if answer["exit_code"] not in (0, 1):
-        raise TallybookError(f"demo: runbook {name} is {answer['status']}: {answer['message']}")
+        raise TallybookError(f"demo: {answer['message'] or answer['status']}")
     return answer

@@ -23,7 +23,7 @@ from tallybook.demo.handlers import TIMEOUT_S
 from tallybook.demo.tally import Row, tally
 from tallybook.demo.tampering import tampering
 from tallybook.errors import BadInput, TallybookError
-from tallybook.layout import Layout
+from tallybook.layout import FILE_MODE, Layout
 
 NEEDED = ("airportsdata", "duckdb", "polars", "altair", "papermill", "vl_convert")
 
@@ -142,7 +142,9 @@ def _write_settings(place: Folder, settings: Settings) -> None:
     if settings.node:
         lines += ["[node]", f'id = "{settings.node}"', f'host = "{settings.node}"']
     place.book.mkdir(mode=0o700)
-    (place.book / "book.toml").write_text("\n".join(lines) + "\n", "utf-8")
+    path = Layout(place.book).settings
+    path.touch(mode=FILE_MODE)
+    path.write_text("\n".join(lines) + "\n", "utf-8")
 
 
 def _lose_and_rebuild(place: Folder, progress: Progress) -> None:
