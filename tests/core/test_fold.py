@@ -131,7 +131,7 @@ def test_every_column_of_every_table_comes_from_events(tmp_path: Path, clock: Fa
     with Book.open(root, clock=clock) as book:
         book.enqueue(
             "a", {"n": 1}, priority=3, delay_s=1, correlation_id="c", enqueued_from="POST /x",
-            resource="r", ordering_key="o", idempotency_key="k",
+ idempotency_key="k",
         )  # fmt: skip
         book.enqueue("a", 2, next_attempt_at=clock.moment().now)
         live_a_little(book, clock, random.Random(3), 120)  # noqa: S311
@@ -141,7 +141,7 @@ def test_every_column_of_every_table_comes_from_events(tmp_path: Path, clock: Fa
             for row in (*tables.jobs.values(), *tables.entries.values()):
                 changed = {f.name for f in fields(row) if getattr(row, f.name) != f.default}
                 seen[type(row)] |= changed
-    later = {"expires_at", "timeout_s", "max_attempts", "result_json"}
+    later = {"expires_at", "timeout_s", "max_attempts", "resource", "ordering_key", "result_json"}
     assert {f.name for f in fields(Job)} - seen[Job] <= later
     written_elsewhere = {
         "base_version", "etag", "last_modified", "origin", "pending", "ttl_s", "depends_on",
@@ -165,10 +165,12 @@ def test_the_fields_of_an_enqueue_and_a_put_reach_their_columns(book: Book) -> N
     made = {
         "job_id": "j", "topic": "a", "payload_digest": "d", "idempotency_key": "k",
         "expires_at": "2026-01-01T00:00:00.000000Z", "timeout_s": 5.0, "max_attempts": 2,
+        "resource": "r", "ordering_key": "o",
     }  # fmt: skip
     apply(tables, Event("job.enqueued", made), 2)
     job = tables.jobs["j"]
     assert (job.expires_at, job.timeout_s, job.max_attempts) == (made["expires_at"], 5.0, 2)
+    assert (job.resource, job.ordering_key) == ("r", "o")
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,8 @@ def decode(line: bytes, writer: str = "", boot_id: str = "") -> Event:
     except (UnicodeDecodeError, RecursionError):
         raise BadLine("not UTF-8") from None
     except json.JSONDecodeError as error:
-        raise BadLine(f"not JSON: {error.msg} at column {error.colno}") from None
+        words = error.msg.removesuffix(" at").lower()
+        raise BadLine(f"not JSON: {words} at column {error.colno}") from None
     if not isinstance(fields, dict):
         raise BadLine("not a JSON object")
     version, seq, name = fields.pop("v", None), fields.pop("seq", None), fields.pop("event", None)

@@ -181,6 +181,14 @@ class Job:
             },
         )
 
+    def release(self, reason: str) -> Event:
+        """The event of the holder handing this job back on purpose: nothing is counted."""
+        held = {"worker": self.locked_by, "lease_token": self.lease_token}
+        return Event(
+            "job.released",
+            self.named() | held | {"rescue_count": self.rescue_count, "reason": reason},
+        )
+
     def rescue(self, rules: TopicSettings) -> list[Event]:
         """The events that take this job from a holder whose lease is over.
 

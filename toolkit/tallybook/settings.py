@@ -75,6 +75,25 @@ class Settings:
         return self.topics.get(name) or TopicSettings()
 
 
+_SMALLEST: Mapping[str, float] = {
+    "segment_bytes": 1024,
+    "metrics_interval_s": 0.1,
+    "max_attempts": 1,
+    "backoff_first_s": 0.001,
+    "backoff_base": 1.0,
+}
+_LARGEST: Mapping[str, float] = {
+    "lock_wait_s": 3600,
+    "metrics_interval_s": 3600,
+    "max_attempts": 1000,
+    "max_rescues": 1000,
+    "backoff_base": 100,
+    "backoff_cap_s": 86400 * 30,
+    "jitter": 1,
+    "jitter_cap_s": 86400,
+}
+
+
 def load(path: Path) -> Settings:
     """Read ``book.toml``; an absent file means the defaults. Raises BadInput with the place."""
     if not path.exists():
@@ -114,7 +133,7 @@ _Section = TypeVar("_Section", NodeSettings, LogSettings, WorkerSettings, TopicS
 
 def _section(default: _Section, raw: dict[str, Any], place: str) -> _Section:
     _known(raw, [item.name for item in fields(default)], place)
-    values = {name: _value(getattr(default, name), raw[name], f"{place} {name}") for name in raw}
+    values = {name: _value(name, getattr(default, name), raw[name], place) for name in raw}
     return replace(default, **values)
 
 
@@ -126,13 +145,15 @@ def _known(raw: Mapping[str, Any], names: list[str] | tuple[str, ...], place: st
             raise BadInput(f"{place} {name}: no such setting; {hint}")
 
 
-def _value(default: Any, value: Any, place: str) -> Any:
+def _value(name: str, default: Any, value: Any, place: str) -> Any:
     if isinstance(default, str):
         if isinstance(value, str):
             return value
-        raise BadInput(f"{place}: write text in quotes, not {value!r}")
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadInput(f"{place}: write a number, not {value!r}")
-    if value < 0 or (isinstance(default, int) and not isinstance(value, int)):
-        raise BadInput(f"{place}: write a {'whole ' * isinstance(default, int)}number from 0 up")
+        raise BadInput(f"{place} {name}: write text in quotes, not {value!r}")
+    whole = isinstance(default, int)
+    if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
+        raise BadInput(f"{place} {name}: write a {'whole ' * whole}number, not {value!r}")
+    smallest, largest = _SMALLEST.get(name, 0), _LARGEST.get(name, 10**12)
+    if not smallest <= value <= largest:
+        raise BadInput(f"{place} {name}: {value} is not in {smallest:g} to {largest:g}")
     return type(default)(value)

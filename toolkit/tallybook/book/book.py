@@ -27,6 +27,7 @@ from tallybook.ids import payload_digest
 from tallybook.job import Job, Outcome
 from tallybook.layout import Layout
 from tallybook.log.reader import Position
+from tallybook.log.verify import Mark
 from tallybook.log.writer import Node
 from tallybook.settings import Settings
 from tallybook.settings import load as load_settings
@@ -83,8 +84,6 @@ class Book:
         priority: int = 0,
         delay_s: float | None = None,
         next_attempt_at: datetime | None = None,
-        resource: str | None = None,
-        ordering_key: str | None = None,
         correlation_id: str | None = None,
         enqueued_from: str | None = None,
     ) -> Receipt:
@@ -105,8 +104,6 @@ class Book:
             "idempotency_key": payloads.checked_text("idempotency key", idempotency_key),
             "enqueued_from": payloads.checked_text("enqueued from", enqueued_from),
             "max_attempts": self.settings.topic(topic).max_attempts,
-            "resource": payloads.checked_text("resource", resource),
-            "ordering_key": payloads.checked_text("ordering key", ordering_key),
         }
         due = changes.due(delay_s, next_attempt_at)
         (event,) = self._journal.change(
@@ -163,6 +160,19 @@ class Book:
                 raise LeaseLost(f"job {outcome.job_id}: {event['reason']}; this result is dropped")
         return events
 
+    def release(self, leases: Sequence[Held], reason: str) -> list[Event]:
+        """Hand back leases uncounted; those that are over are passed over."""
+
+        def decide(store: Store, moment: Moment) -> list[Event]:
+            jobs = [(store.queue.get(held.job_id), held) for held in leases]
+            return [
+                job.release(reason)
+                for job, held in jobs
+                if job and not job.lease_ended(held.lease_token, moment)
+            ]
+
+        return self._journal.change(decide)
+
     def rescue(self, limit: int = 100) -> list[Event]:
         """Take jobs from holders whose lease is over; returns the events."""
         with self._journal.reading() as store:
@@ -209,6 +219,11 @@ class Book:
         with self._reading() as store:
             return store.queue.oldest_pending_at()
 
+    def enqueued_since(self, ordinal: int) -> int:
+        """How many jobs came after the ``ordinal``-th event of the history."""
+        with self._reading() as store:
+            return store.queue.enqueued_since(ordinal)
+
     def entry(self, key: str) -> Entry | None:
         """The cache entry of that key."""
         with self._reading() as store:
@@ -228,6 +243,12 @@ class Book:
         """How far the log is applied."""
         with self._reading() as store:
             return store.position()
+
+    def lost_marks(self) -> list[Mark]:
+        """Where the log once reached and, by the state folded from it, no longer does."""
+        end = self.position()
+        known = stores.marks(self.layout)
+        return [mark for mark in known if mark.writer == end.writer and mark.seq > end.seq]
 
     def moment(self) -> Moment:
         """This instant by the book's clock."""

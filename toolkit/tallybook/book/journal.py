@@ -9,6 +9,7 @@ A crash before the sync leaves nothing; after it, the next change replays the ev
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from contextlib import contextmanager
 from tallybook.book import store as stores
 from tallybook.book.store import Store
 from tallybook.clock import Clock, Moment
+from tallybook.errors import TallybookError
 from tallybook.event import Event
 from tallybook.fold import MemoryTables, apply
 from tallybook.layout import Layout
@@ -67,6 +69,10 @@ class Journal:
                     return self._change(decide)
             except _NothingToDo:
                 return []
+            except sqlite3.OperationalError as error:
+                raise TallybookError(
+                    f"{self._layout.state}: {error}; nothing was changed"
+                ) from error
 
     def close(self) -> None:
         """Close state.db under the lock, so that one process alone checkpoints its WAL."""
@@ -121,7 +127,7 @@ class Journal:
         """Open the state, folded anew where it is lost or ahead of the log, and catch up."""
         store = stores.open_store(self._layout.state)
         lost = store.position() if store else Position()
-        if store and self._is_ahead(lost):
+        if store and stores.is_ahead(self._layout, lost):
             store.connection.close()
             store = None
         self._store = store or fold_anew(self._layout)
@@ -141,13 +147,6 @@ class Journal:
         if self._is_replaced():
             self._store.connection.close()
             self._open()
-
-    def _is_ahead(self, position: Position) -> bool:
-        """Whether the state knows more than the log: the log lost its end."""
-        if not position.segment:
-            return False
-        path = self._layout.log / position.segment
-        return not path.exists() or path.stat().st_size < position.offset
 
     def _note_lost_end(self, end: Position, state: Position) -> None:
         mark = latest_mark(self._layout)

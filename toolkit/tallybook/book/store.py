@@ -132,6 +132,14 @@ def open_read_only(path: Path) -> Store | None:
         return None
 
 
+def is_ahead(layout: Layout, position: Position) -> bool:
+    """Whether the state at ``position`` knows more than the log: the log lost its end."""
+    if not position.segment:
+        return False
+    path = layout.log / position.segment
+    return not path.exists() or path.stat().st_size < position.offset
+
+
 def marks(layout: Layout) -> list[Mark]:
     """How far state.db and metrics/latest.json say that the log once reached."""
     found = [mark for mark in [latest_mark(layout)] if mark]

@@ -20,8 +20,6 @@ _OPTIONS: Mapping[str, tuple[type, ...]] = {
     "idempotency_key": (str,),
     "priority": (int,),
     "delay_s": (int, float),
-    "resource": (str,),
-    "ordering_key": (str,),
     "correlation_id": (str,),
 }
 
@@ -33,8 +31,6 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--key", dest="idempotency_key", metavar="K", help="idempotency key")
     parser.add_argument("--priority", type=int, metavar="N", help="higher is claimed first")
     parser.add_argument("--delay", dest="delay_s", type=float, metavar="S", help="seconds")
-    parser.add_argument("--resource", metavar="R", help="at most one running job a resource")
-    parser.add_argument("--ordering-key", metavar="K", help="jobs of one key run in order")
     parser.add_argument("--correlation-id", metavar="ID", help="carried through all events")
     output.add_book(parser)
     output.add_json(parser)

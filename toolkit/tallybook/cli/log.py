@@ -10,7 +10,7 @@ from tallybook.cli import output
 from tallybook.layout import find_book, require_book
 
 if TYPE_CHECKING:
-    from tallybook.log.verify import Verification
+    from tallybook.log.verify import Problem, Verification
 
 HELP = "verify the log of a book"
 INCOMPLETE = 4
@@ -37,11 +37,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _told(found: Verification) -> str:
-    lines = [f"{found.lines} lines in {found.segments} segments by {len(found.writers)} writers"]
+    counts = (found.lines, "line"), (found.segments, "segment"), (len(found.writers), "writer")
+    lines = [", ".join(output.counted(number, word) for number, word in counts)]
     lines += [f"warning: {warning}" for warning in found.warnings]
-    lines += [
-        f"{problem.file} line {problem.line} byte {problem.offset}: {problem.reason}"
-        for problem in found.problems
-    ]
+    lines += [_place(problem) + problem.reason for problem in found.problems]
     lines.append("complete" if found.complete else "INCOMPLETE: what the lines above name is lost")
     return "\n".join(lines)
+
+
+def _place(problem: Problem) -> str:
+    if problem.file is None:
+        return ""
+    return f"{problem.file} line {problem.line} byte {problem.offset}: "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -40,6 +41,7 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
+    logging.basicConfig(stream=sys.stderr, format="tallybook: %(message)s", level=logging.WARNING)
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         return _dispatch(given)
@@ -58,8 +60,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _dispatch(given: list[str]) -> int:
     name = given[0] if given and given[0] in COMMANDS else None
-    parser = _parser(name)
-    args = parser.parse_args(given)
+    parser, command = _parser(name)
+    args, unknown = parser.parse_known_args(given)
+    if unknown:
+        command.error(f"no such option or argument: {' '.join(unknown)}")
     if args.command is None:
         parser.print_help()
         return 0
@@ -68,8 +72,8 @@ def _dispatch(given: list[str]) -> int:
     return int(code)
 
 
-def _parser(chosen: str | None) -> argparse.ArgumentParser:
-    """The parser; only the chosen command's module is loaded, so that ``--help`` is quick."""
+def _parser(chosen: str | None) -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
+    """The parser and that of the chosen command, whose module alone is loaded: help is quick."""
     parser = _Parser(
         prog="tallybook",
         description="A durable job queue whose log is the truth, and runbooks that read it.",
@@ -77,12 +81,14 @@ def _parser(chosen: str | None) -> argparse.ArgumentParser:
         "4 incomplete input, 130 interrupted",
     )
     parser.add_argument("--version", action="version", version=tallybook.__version__)
+    found: argparse.ArgumentParser = parser
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for name, what in COMMANDS.items():
         command = commands.add_parser(name, help=what, description=what)
         if name == chosen:
             _module(name).add(command)
-    return parser
+            found = command
+    return parser, found
 
 
 def _module(name: str) -> Any:

@@ -38,6 +38,11 @@ def plain(text: str) -> str:
     return "".join(c if c in "\n\t" or category(c) != "Cc" else "\ufffd" for c in text)
 
 
+def counted(number: int, word: str) -> str:
+    """A number with its word, as in "1 line" and "2 lines"."""
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
+
+
 def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
     """Rows under their column names; numbers to the right, absent values as ``-``."""
     cells = [[_cell(row.get(column)) for column in columns] for row in rows]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import TYPE_CHECKING, Any
 
 from tallybook.cli import output
@@ -45,34 +44,45 @@ def run(args: argparse.Namespace) -> int:
 
 def _workers(book: Book) -> list[dict[str, Any]]:
     """Workers by their heartbeat files, with how long ago each last beat."""
-    now, found = book.moment(), []
-    for path in sorted(book.layout.heartbeats.glob("*.json")):
-        try:
-            sign = json.loads(path.read_bytes())
-            same_boot = sign["boot_id"] == now.boot_id
-            silent_s = (now.boot_us - sign["boot_us"]) / 1e6 if same_boot else None
-            names = {name: sign[name] for name in ("worker", "pid", "host", "threads", "topics")}
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
-            continue
-        alive = silent_s is not None and silent_s < _SILENT_S
-        last = None if silent_s is None else round(silent_s, 1)
-        found.append(names | {"alive": alive, "last_beat_s": last, "running": len(sign["jobs"])})
-    return found
+    from tallybook.worker.beat import signs
+
+    return [_worker(book, sign) for _, sign in signs(book)]
+
+
+def _worker(book: Book, sign: dict[str, Any]) -> dict[str, Any]:
+    from tallybook.worker.beat import is_dead
+
+    now = book.moment()
+    shown = {name: sign.get(name) for name in ("worker", "pid", "host", "threads", "topics")}
+    silent_s = None
+    if sign.get("boot_id") == now.boot_id and isinstance(sign.get("boot_us"), int):
+        silent_s = round((now.boot_us - sign["boot_us"]) / 1e6, 1)
+    state = "dead" if is_dead(book, sign) else "silent"
+    if state == "silent" and silent_s is not None and silent_s < _SILENT_S:
+        state = "alive"
+    running = len(sign.get("jobs") or ())
+    return shown | {"state": state, "last_beat_s": silent_s, "running": running}
 
 
 def _alerts(book: Book, workers: list[dict[str, Any]]) -> list[str]:
     alerts = [
-        f"worker {worker['worker']} (pid {worker['pid']}) is silent"
+        f"the log lost its end: {mark.source} saw seq {mark.seq}; see: tallybook log verify"
+        for mark in book.lost_marks()
+    ]
+    alerts += [
+        f"worker {worker['worker']} (pid {worker['pid']}) is {worker['state']}"
         for worker in workers
-        if not worker["alive"]
+        if worker["state"] != "alive"
     ]
     late = [job for job in book.jobs(status="leased", limit=10_000) if job.is_late(book.moment())]
     if late:
-        alerts.append(f"{len(late)} leases have run out and wait for a worker to rescue them")
+        leases = output.counted(len(late), "lease")
+        alerts.append(f"{leases} ran out with no word from the worker; a running worker rescues")
     for topic, counts in book.counts().items():
         if counts.get("dead"):
             alerts.append(
-                f"{counts['dead']} dead letters on {topic}; see: tallybook jobs list --status dead"
+                f"{output.counted(counts['dead'], 'dead letter')} on {topic}; "
+                "see: tallybook jobs list --status dead"
             )
     return alerts
 
@@ -88,7 +98,7 @@ def _told(shown: dict[str, Any]) -> str:
     rows = [{"topic": t} | dict.fromkeys(_STATUSES, 0) | c for t, c in shown["jobs"].items()]
     parts = [output.table(rows, ("topic", *_STATUSES)) if rows else "no jobs"]
     if shown["workers"]:
-        columns = ("worker", "pid", "threads", "running", "last_beat_s")
+        columns = ("worker", "pid", "state", "threads", "running", "last_beat_s")
         parts.append(output.table(shown["workers"], columns))
     parts += [f"alert: {alert}" for alert in shown["alerts"]]
     return "\n\n".join(parts)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import sys
 import threading
 from typing import TYPE_CHECKING
 
 from tallybook.cli import output
+from tallybook.errors import TallybookError
 from tallybook.layout import find_book
 
 if TYPE_CHECKING:
     from tallybook.worker.loop import Worker
 
+INTERRUPTED = 130
 HELP = "run the handlers of a module on the jobs of a book"
 
 
@@ -31,11 +32,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Work until stopped (Ctrl-C, SIGTERM) or drained; 0 then."""
+    """Work until stopped or drained; 0 then, 130 after Ctrl-C."""
     from tallybook.worker import handlers
     from tallybook.worker.loop import Worker
 
-    logging.basicConfig(stream=sys.stderr, format="tallybook: %(message)s", level=logging.WARNING)
     worker = Worker(
         find_book(args.book),
         handlers.load(args.module),
@@ -51,10 +51,14 @@ def run(args: argparse.Namespace) -> int:
     watcher.start()
     try:
         worker.run()
+    except TallybookError as error:
+        if not worker.interrupted:
+            raise
+        sys.stderr.write(f"tallybook: {error}\n")
     finally:
         done.set()
         watcher.join()
-    return 0
+    return INTERRUPTED if worker.interrupted else 0
 
 
 def _watch(worker: Worker, done: threading.Event) -> None:

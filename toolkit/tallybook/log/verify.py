@@ -23,11 +23,11 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong in the log, with its place; ``seq`` is the last good one before it."""
+    """Something wrong in the log, with its place; a lost end has none."""
 
-    file: str
-    line: int
-    offset: int
+    file: str | None
+    line: int | None
+    offset: int | None
     reason: str
 
 
@@ -100,11 +100,13 @@ class _Walk:
             if seq < mark.seq:
                 self.result.problems.append(
                     Problem(
-                        "log", 0, 0,
+                        None,
+                        None,
+                        None,
                         f"lost end: {mark.source} saw seq {mark.seq} of writer {mark.writer[:8]}, "
                         f"the log ends at {seq}",
                     )
-                )  # fmt: skip
+                )
 
     def _check_opened(self, item: Segment, opened: Event) -> None:
         before = opened.get("previous_writer") or item.writer
@@ -129,9 +131,16 @@ class _Walk:
         if event.seq != seq + 1:
             self._problem(item, line, f"seq {event.seq} where {seq + 1} is due")
         self._ends[writer] = (event.seq, hash_now)
+        self._told_loss(item, line, event)
         mark = self._marks.get((writer, event.seq))
         if mark and mark.hash != hash_now.hex():
             self._problem(item, line, f"the hash is not the one in {mark.source}: an edit before")
+
+    def _told_loss(self, item: Segment, line: Line, event: Event) -> None:
+        first, last = event.get("first_lost_seq"), event.get("last_lost_seq")
+        if event.name == "log.repaired" and first:
+            lost = f"seq {first} to {last} of writer {str(event.get('writer'))[:8]}"
+            self._problem(item, line, f"tells that {lost} were lost ({event.get('reason')})")
 
     def _problem(self, item: Segment, line: Line, reason: str) -> None:
         self.result.problems.append(Problem(item.path.name, line.number, line.offset, reason))

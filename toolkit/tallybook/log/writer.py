@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import platform
 import sqlite3
@@ -23,6 +24,7 @@ from tallybook.log.durable import sync, sync_folder, write_all
 from tallybook.log.reader import NO_HASH, Position, history, link
 from tallybook.settings import LogSettings
 
+log = logging.getLogger("tallybook.log")
 VERSIONS = {
     "tallybook": tallybook.__version__,
     "python": platform.python_version(),
@@ -224,7 +226,9 @@ class Log:
             size = path.stat().st_size
             if name == position.segment and size > position.offset:
                 os.truncate(path, position.offset)
-                self._tell("torn_tail", position.writer, None, None, size - position.offset)
+                torn = size - position.offset
+                log.warning("%s: cut a torn tail of %d bytes, never acknowledged", path, torn)
+                self._tell("torn_tail", position.writer, None, None, torn)
             elif name != position.segment and not _has_whole_line(path):
                 path.unlink()
                 self._tell("torn_tail", name[:8], None, None, size)

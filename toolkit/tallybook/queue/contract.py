@@ -48,6 +48,10 @@ class Queue(Protocol):
         """When the oldest pending job was enqueued."""
         ...
 
+    def enqueued_since(self, ordinal: int) -> int:
+        """How many jobs came after the ``ordinal``-th event of the history."""
+        ...
+
     def select(self, status: str | None, topic: str | None, limit: int) -> list[Job]:
         """Jobs by status and topic (None: any), oldest first, at most ``limit``."""
         ...

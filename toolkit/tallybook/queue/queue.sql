@@ -106,6 +106,10 @@ select topic, status, count(*) from jobs group by topic, status order by topic, 
 -- when the oldest pending job came
 select created_at from jobs where status = 'pending' order by ordinal limit 1
 
+-- name: enqueued_since
+-- how many jobs came after an event
+select count(*) from jobs where ordinal > ?
+
 -- name: select
 -- jobs by status and topic, oldest first
 select {columns} from jobs

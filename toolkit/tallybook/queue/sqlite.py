@@ -83,6 +83,11 @@ class SqliteQueue:
         row = self._connection.execute(_SQL["oldest_pending"]).fetchone()
         return row[0] if row else None
 
+    def enqueued_since(self, ordinal: int) -> int:
+        """How many jobs came after the ``ordinal``-th event of the history."""
+        row = self._connection.execute(_SQL["enqueued_since"], (ordinal,)).fetchone()
+        return int(row[0])
+
     def select(self, status: str | None, topic: str | None, limit: int) -> list[Job]:
         """Jobs by status and topic (None: any), oldest first, at most ``limit``."""
         return self._many("select", {"status": status, "topic": topic, "limit": limit})

@@ -49,7 +49,7 @@ class _Fold:
     position: Position = field(default_factory=Position)
     damage: Damage = field(default_factory=Damage)
     written: dict[str, int] = field(default_factory=dict)
-    told: set[tuple[str, int, int]] = field(default_factory=set)
+    told: set[Hole] = field(default_factory=set)
     passed_over: int = 0
 
 
@@ -66,7 +66,7 @@ def rebuild(book: Path, *, progress: Callable[[int], None] | None = None) -> Reb
         with lock.held():
             folded = _fold(layout, progress or (lambda _: None))
             lost_end = _lost_end(layout, folded.position)
-            untold = [hole for hole in folded.damage.holes if _names(hole) not in folded.told]
+            untold = [hole for hole in folded.damage.holes if hole not in folded.told]
             if untold or lost_end:
                 layout.writer.unlink(missing_ok=True)
             store = stores.write_anew(layout.state, folded.tables, folded.position)
@@ -102,17 +102,21 @@ def _apply(folded: _Fold, event: Event) -> None:
     if event.name in ("cache.put", "cache.invalidated"):
         folded.written[event["key"]] = folded.position.ordinal
     if event.name == "log.repaired" and event.get("first_lost_seq"):
-        folded.told.add((event["writer"], event["first_lost_seq"], event["last_lost_seq"]))
+        _note_told(folded, Hole(event["writer"], event["first_lost_seq"], event["last_lost_seq"]))
+
+
+def _note_told(folded: _Fold, hole: Hole) -> None:
+    """A hole that the log itself tells of; also one at a lost end, which no jump of seq shows."""
+    folded.told.add(hole)
+    if hole not in folded.damage.holes:
+        folded.damage.holes.append(hole)
+        folded.damage.last_hole = max(folded.damage.last_hole, folded.position.ordinal)
 
 
 def _lost_end(layout: Layout, end: Position) -> list[Hole]:
     """What state.db or latest.json saw of this writer after the last line that is left."""
     seen = [end.seq, *(m.seq for m in stores.marks(layout) if m.writer == end.writer)]
     return [Hole(end.writer, end.seq + 1, max(seen))] if max(seen) > end.seq else []
-
-
-def _names(hole: Hole) -> tuple[str, int, int]:
-    return hole.writer, hole.first_seq, hole.last_seq
 
 
 def _repaired(hole: Hole) -> Event:

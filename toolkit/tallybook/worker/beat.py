@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from tallybook.book import Book, Held
 from tallybook.errors import TallybookError
+from tallybook.event import Event
 from tallybook.layout import FILE_MODE
 from tallybook.worker.metrics import Counters, Recorder
 
@@ -119,14 +122,16 @@ class Beat:
 
     def _beat(self, book: Book) -> None:
         self._sign(book)
+        _bury_the_dead(book)
         now_us = book.moment().boot_us
         due = self._running.older_than(now_us - int(self._lease_s / 3 * 1_000_000))
         if due:
             lost = book.extend(due, self._worker, self._lease_s)
             self._running.moved(due, lost, now_us)
         rescued = [e for e in book.rescue() if e.name == "job.lease_expired"]
+        timeouts = [event for event in rescued if event["reason"] == "expired"]
         self._counters.add("rescued_count", len(rescued))
-        self._counters.add("lease_timeout_count", len(rescued))
+        self._counters.add("lease_timeout_count", len(timeouts))
 
     def _sign(self, book: Book) -> None:
         """Write the heartbeat file, whole by rename."""
@@ -147,5 +152,45 @@ class Beat:
         aside.chmod(FILE_MODE)
         aside.replace(path)
 
-    def _path(self, book: Book) -> Any:
+    def _path(self, book: Book) -> Path:
         return book.layout.heartbeats / f"{self._worker}.json"
+
+
+def signs(book: Book) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The heartbeat files of a book; one that vanishes or is no JSON is passed over."""
+    for path in sorted(book.layout.heartbeats.glob("*.json")):
+        try:
+            sign = json.loads(path.read_bytes())
+        except (FileNotFoundError, ValueError):
+            continue
+        if isinstance(sign, dict):
+            yield path, sign
+
+
+def is_dead(book: Book, sign: Mapping[str, Any]) -> bool:
+    """Whether the worker of a heartbeat file is gone for sure: another boot, or no such process.
+
+    Of a worker on another host nothing is known from here.
+    """
+    if sign.get("host") != book.node.host:
+        return False
+    if sign.get("boot_id") != book.moment().boot_id:
+        return True
+    try:
+        os.kill(int(sign.get("pid", 0)), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
+
+
+def _bury_the_dead(book: Book) -> None:
+    """Take away the heartbeat files of dead workers and log their end, each once."""
+    for path, sign in signs(book):
+        if is_dead(book, sign):
+            try:
+                path.unlink()
+            except FileNotFoundError:
+                continue
+            book.record(Event("worker.stopped", {"worker": sign.get("worker"), "reason": "died"}))

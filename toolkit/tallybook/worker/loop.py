@@ -24,10 +24,15 @@ log = logging.getLogger("tallybook.worker")
 _IDLE_S = 0.05
 
 
+class _HandBack(Exception):
+    """A second signal came."""
+
+
 class Worker:
     """Runs ``handlers`` on the jobs of a book. ``lease_s`` is how long a claim lasts unextended.
 
-    ``runs_ended`` counts roughly (threads share it) for a progress line.
+    ``runs_ended`` counts roughly (threads share it) for a progress line; ``interrupted`` says
+    that Ctrl-C stopped it.
     """
 
     def __init__(
@@ -53,6 +58,7 @@ class Worker:
         self._counters = Counters()
         self._failure: BaseException | None = None
         self.runs_ended = 0
+        self.interrupted = False
 
     def run(self) -> None:
         """Work until stopped or, with ``drain``, until nothing is pending or leased.
@@ -78,19 +84,35 @@ class Worker:
         self._stop.set()
 
     def stop_on_signals(self) -> None:
-        """Let SIGTERM and SIGINT stop this worker."""
+        """Let SIGTERM and SIGINT stop this worker; a second one hands its jobs back at once."""
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: self.stop())
+            signal.signal(number, self._signalled)
+
+    def _signalled(self, number: int, _: object) -> None:
+        if self._stop.is_set():
+            raise _HandBack
+        self.interrupted = number == signal.SIGINT
+        self.stop()
 
     def _work(self, book: Book, beat: Beat) -> None:
         threads = [
-            threading.Thread(target=self._thread, args=(book, beat), name=f"worker-{n}")
+            threading.Thread(
+                target=self._thread, args=(book, beat), name=f"worker-{n}", daemon=True
+            )
             for n in range(self._threads)
         ]
         for thread in threads:
             thread.start()
-        for thread in threads:
-            thread.join()
+        try:
+            for thread in threads:
+                thread.join()
+        except _HandBack:
+            self._failure = TallybookError(self._hand_back(book))
+
+    def _hand_back(self, book: Book) -> str:
+        """Release what still runs; the threads end with the process."""
+        released = book.release(self._running.all(), "worker stopped by a second signal")
+        return f"stopped at once; {len(released)} running jobs were handed back"
 
     def _thread(self, book: Book, beat: Beat) -> None:
         try:

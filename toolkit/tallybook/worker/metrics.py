@@ -22,13 +22,13 @@ from tallybook.clock import Moment, from_text
 from tallybook.job import Job, Outcome, Status
 from tallybook.layout import FILE_MODE, Layout
 
-_COUNTS = ("enqueued", "done_count", "retried_count", "dead_count", "rescued_count",
+_COUNTS = ("done_count", "retried_count", "dead_count", "rescued_count",
            "lease_timeout_count", "refused_count")  # fmt: skip
 _TIMES = ("p50_ms", "p95_ms", "p99_ms", "mean_ms")
 COLUMNS = (
     "interval_started_at", "interval_ended_at", "node_id", "worker",
     "pending", "leased", "done", "dead", "cancelled", "oldest_pending_s",
-    *_COUNTS, "in_process",
+    "enqueued", *_COUNTS, "in_process",
     *(f"wait_{name}" for name in _TIMES), *(f"run_{name}" for name in _TIMES),
     "cache_hits", "cache_misses", "book_bytes",
 )  # fmt: skip
@@ -92,14 +92,16 @@ class Recorder:
         self._worker = worker
         self._counters = counters
         self._since = book.moment()
+        self._ordinal = book.position().ordinal
 
     def record(self, in_process: int) -> None:
         """Close the interval: append its row, renew latest.json."""
         now = self._book.moment()
+        ordinal = self._book.position().ordinal
         row = self._row(now, in_process)
         _append_row(self._book.layout, now, row)
         _renew_latest(self._book, now, self._worker, row)
-        self._since = now
+        self._since, self._ordinal = now, ordinal
 
     def _row(self, now: Moment, in_process: int) -> dict[str, Any]:
         counts = self._book.counts().values()
@@ -113,6 +115,7 @@ class Recorder:
             "worker": self._worker,
             **depth,
             "oldest_pending_s": None if waiting is None else round(waiting, 3),
+            "enqueued": self._book.enqueued_since(self._ordinal),
             **self._counters.take(),
             "in_process": in_process,
             "book_bytes": _book_bytes(self._book.layout),
