@@ -215,3 +215,124 @@ class Simulation:
         """A worker is idle again."""
         self.idle.append(worker)
         self.claim(now)
+
+
+def random_history(book: Path, seed: int, steps: int = 400) -> None:
+    """Any legal history: jobs, cache and topics, over segments, boots and writers."""
+    dice = random.Random(seed)  # noqa: S311 - histories, by a seed
+    log, at, jobs = Log(book), 0.0, dict[str, "RandomJob"]()
+    for step in range(steps):
+        at += dice.choice([0, 0.001, 0.5, 20])
+        chance = dice.random()
+        if chance < 0.01:
+            log = _new_writer(log, book, step, at)
+        elif chance < 0.03:
+            log.open_segment(at)
+        elif chance < 0.25 or not jobs:
+            job = RandomJob(f"job-{len(jobs)}", dice)
+            jobs[job.name] = job
+            log.enqueued(job.name, at, f"topic-{len(jobs) % 3}", **job.delay(at))
+        elif chance < 0.35:
+            _random_entry(log, dice, at, step)
+        elif chance < 0.38:
+            name = dice.choice(["topic.paused", "topic.resumed"])
+            log.event(name, at, topic=f"topic-{dice.randrange(4)}")
+        else:
+            dice.choice(list(jobs.values())).step(log, at)
+
+
+def _new_writer(log: Log, book: Path, step: int, at: float) -> Log:
+    writer = f"{step:08x}" + "f" * 24
+    return Log(book, writer, at, previous_writer=log.writer, previous_seq=log.seq)
+
+
+def _random_entry(log: Log, dice: random.Random, at: float, step: int) -> None:
+    key = f"entry-{dice.randrange(12)}"
+    if dice.random() < 0.25:
+        log.event("cache.invalidated", at, key=key, reason="asked")
+    else:
+        value = dice.choice([1, 1.5, "x", None, [1, {"a": "\u00e9\U0001f600"}], {"n": step}])
+        log.put(key, value, at, step)
+
+
+class RandomJob:
+    """A job that takes any legal step."""
+
+    def __init__(self, name: str, dice: random.Random) -> None:
+        self.name, self.dice = name, dice
+        self.status, self.token, self.attempts, self.rescues = "pending", 0, 0, 0
+
+    def delay(self, at: float) -> dict[str, Any]:
+        """Sometimes the job is due later."""
+        if self.dice.random() < 0.7:
+            return {}
+        return {"delay_ms": 2500, "next_attempt_at": text(at + 2.5)}
+
+    def step(self, log: Log, at: float) -> None:
+        """One event of this job."""
+        if self.status != "pruned" and self.dice.random() < 0.1:
+            log.event("job.deduplicated", at, job_id=self.name, topic="t", idempotency_key="k")
+        elif self.status == "pending":
+            self._from_pending(log, at)
+        elif self.status == "leased":
+            self._from_leased(log, at)
+        elif self.status in ("done", "dead", "cancelled"):
+            self._from_final(log, at)
+        if self.token > 1 and self.status != "pruned" and self.dice.random() < 0.1:
+            log.refused(self.name, at - 1, at, token=self.dice.randrange(1, self.token))
+
+    def _from_pending(self, log: Log, at: float) -> None:
+        if self.dice.random() < 0.1:
+            self._move(log, at, "job.cancelled", "cancelled")
+            return
+        self.token += 1
+        self.status = "leased"
+        counts = {"attempt_count": self.attempts, "rescue_count": self.rescues}
+        log.leased(self.name, at, f"w{self.dice.randrange(3)}", self.token, **counts)
+
+    def _from_leased(self, log: Log, at: float) -> None:
+        kind = self.dice.choice(
+            ["extended", "done", "retry", "dead", "snoozed", "expired", "released", "cancelled"]
+        )
+        if kind == "extended":
+            log.extended(self.name, at, token=self.token, started_at=text(at - 2))
+        elif kind == "cancelled":
+            self._move(log, at, "job.cancelled", "cancelled")
+        elif kind == "expired":
+            self.rescues += 1
+            reason = self.dice.choice(["expired", "reboot"])
+            log.expired(self.name, at, token=self.token, rescue_count=self.rescues, reason=reason)
+            self.status = "pending"
+        elif kind == "released":
+            log.event("job.released", at, job_id=self.name, topic="t", worker="w1",
+                      lease_token=self.token, reason="drained", rescue_count=self.rescues)  # fmt: skip
+            self.status = "pending"
+        else:
+            self._settle(log, at, kind)
+
+    def _settle(self, log: Log, at: float, kind: str) -> None:
+        self.attempts += kind != "snoozed"
+        fields: dict[str, Any] = {"attempt_count": self.attempts, "token": self.token}
+        if kind in ("retry", "snoozed"):
+            fields |= {"delay_ms": 500, "next_attempt_at": text(at + 0.5)}
+        if kind in ("retry", "dead"):
+            fields |= {"error": f"bad {at}", "error_type": self.dice.choice(["A", "B"])}
+        if kind == "done" and self.dice.random() < 0.5:
+            fields |= {"result": {"n": self.token}}
+        name = {"retry": "job.retry_scheduled"}.get(kind, f"job.{kind}")
+        log.ended(name, self.name, at - 1, at, **fields)
+        self.status = kind if kind in ("done", "dead") else "pending"
+
+    def _from_final(self, log: Log, at: float) -> None:
+        chance = self.dice.random()
+        if self.status == "dead" and chance < 0.4:
+            self.attempts = self.rescues = 0
+            self._move(log, at, "job.requeued", "pending")
+        elif self.status == "dead" and chance < 0.6:
+            self._move(log, at, "job.discarded", "cancelled")
+        elif chance < 0.7:
+            self._move(log, at, "job.pruned", "pruned")
+
+    def _move(self, log: Log, at: float, name: str, status: str) -> None:
+        log.event(name, at, job_id=self.name, topic="t", reason="asked")
+        self.status = status

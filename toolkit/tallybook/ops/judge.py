@@ -91,7 +91,7 @@ def _parse(line: bytes) -> dict[str, Any]:
         raise _Refused("NUL bytes")
     try:
         text = line.decode("utf-8")
-        parsed = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        parsed = json.loads(text, object_pairs_hook=_unique)
     except UnicodeDecodeError:
         raise _Refused("not UTF-8") from None
     except RecursionError:
@@ -116,10 +116,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         raise _Refused("a field stands twice")
     return found
-
-
-def _no_constant(name: str) -> None:
-    raise _Refused(f"{name} is no JSON value")
 
 
 def _no_lone_surrogate(parsed: dict[str, Any]) -> None:

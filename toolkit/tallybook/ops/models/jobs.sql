@@ -43,7 +43,7 @@ folded as (
         arg_max(coalesce(rescue_count, 0), position)
             filter (where rescue_count is not null or event = 'job.requeued') as rescue_count,
         max(lease_token) filter (where event = 'job.leased') as lease_token,
-        arg_max(worker, position) filter (where event = 'job.leased') as worker,
+        arg_max(worker, position) filter (where event in ('job.leased', 'job.extended')) as worker,
         arg_max(locked_until, position) filter (where event in ('job.leased', 'job.extended')) as locked_until,
         arg_max_null(next_attempt_at, position)
             filter (where status is not null and event not in ('job.leased', 'job.extended')) as next_attempt_at,

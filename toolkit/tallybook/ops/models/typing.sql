@@ -3,7 +3,10 @@ create or replace macro whole(cell) as
     case when json_type(cell) in ('UBIGINT', 'BIGINT') then try_cast(cell as bigint) end;
 
 create or replace macro number(cell) as
-    case when json_type(cell) in ('UBIGINT', 'BIGINT', 'DOUBLE') then try_cast(cell as double) end;
+    case
+        when json_type(cell) in ('UBIGINT', 'BIGINT', 'DOUBLE') and isfinite(try_cast(cell as double))
+            then try_cast(cell as double)
+    end;
 
 create or replace macro flag(cell) as
     case when json_type(cell) = 'BOOLEAN' then try_cast(cell as boolean) end;
