@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -42,33 +43,43 @@ def test_tampering_takes_each_row_once_and_adds_only_new_codes():
             assert any(rows[change["icao"]][name] != value for name, value in change.items())
 
 
+def refused(root: Path, word: str) -> None:
+    with pytest.raises(BadInput, match=word), folder.fresh(root, {}):
+        pass
+
+
 def test_a_folder_of_somebody_else_is_never_replaced(tmp_path):
     (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(BadInput, match="not empty"):
-        folder.fresh(tmp_path, {})
+    refused(tmp_path, "not empty")
     assert (tmp_path / "thesis.txt").read_text() == "mine"
 
 
 def test_a_link_as_a_mark_is_no_mark(tmp_path):
     (tmp_path / "thesis.txt").write_text("mine")
     (tmp_path / folder.MARK).symlink_to(tmp_path / "thesis.txt")
-    with pytest.raises(BadInput):
-        folder.fresh(tmp_path, {})
+    refused(tmp_path, "not empty")
 
 
 def test_an_earlier_demo_is_replaced(tmp_path):
-    place = folder.fresh(tmp_path / "demo", {"seed": 1})
-    (place.book / "log").mkdir(parents=True)
-    place.planted.write_text("{}")
-    again = folder.fresh(tmp_path / "demo", {"seed": 2})
-    assert not again.book.exists()
-    assert not again.planted.exists()
+    with folder.fresh(tmp_path / "demo", {"seed": 1}) as place:
+        (place.book / "log").mkdir(parents=True)
+        place.planted.write_text("{}")
+    with folder.fresh(tmp_path / "demo", {"seed": 2}) as again:
+        assert not again.book.exists()
+        assert not again.planted.exists()
+
+
+def test_a_demo_that_is_running_is_not_replaced(tmp_path):
+    with folder.fresh(tmp_path / "demo", {}) as place:
+        place.planted.write_text("{}")
+        refused(tmp_path / "demo", "is running")
+        assert place.planted.exists()
 
 
 def test_a_file_where_the_folder_goes_is_bad_input(tmp_path):
     (tmp_path / "demo").touch()
-    with pytest.raises(BadInput, match="is a file"):
-        folder.fresh(tmp_path / "demo", {})
+    refused(tmp_path / "demo", "is a file")
+    refused(tmp_path / "demo" / "inside", "cannot be made")
 
 
 def _group_is_alive(group: int) -> bool:

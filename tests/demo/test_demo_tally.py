@@ -38,7 +38,8 @@ def test_a_kind_outside_the_ten_changes_nothing():
 
 
 def test_the_page_shows_every_kind_and_lets_nothing_in(tmp_path):
-    place = folder.fresh(tmp_path / "demo", {})
+    with folder.fresh(tmp_path / "demo", {}) as place:
+        pass
     rows = tally(PLANTED, [*FOUND, ("extra", ["<script>alert(1)</script>"])])
     report = place.out / "reports" / "a b&c" / "report.html"
     answer = {"report": str(report), "runbook": "reconcile", "findings": []}

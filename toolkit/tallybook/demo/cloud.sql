@@ -83,9 +83,9 @@ from airports order by icao
 select distinct record from requests where ended = 'lost'
 
 -- name: planted_retried
--- the injector spoiled an attempt, or the cloud saw a second one
+-- no answer came through, or one that asks for patience, or the cloud saw a second attempt
 select distinct record from requests
-where fault in ('answer_lost', 'unavailable', 'too_many', 'too_slow') or attempt > 1
+where ended in ('lost', 'client_gone') or status in (429, 503) or attempt > 1
 
 -- name: planted_dead
 -- the cloud refused the record for good

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tallybook.errors import BadInput, TallybookError
+from tallybook.errors import BadInput
 
 MARK = "demo.json"
 
@@ -55,22 +59,41 @@ class Folder:
         return self.root / "report.html"
 
 
-def fresh(root: Path, settings: dict[str, Any]) -> Folder:
-    """An empty work folder at ``root``; an earlier demo's is replaced.
+@contextmanager
+def fresh(root: Path, settings: dict[str, Any]) -> Iterator[Folder]:
+    """An empty work folder at ``root``, held until the end; an earlier demo's is replaced.
 
-    Raises BadInput where anything else is in it.
+    Raises BadInput where anything else is in it, or a demo is running in it.
     """
-    place = Folder(root.absolute())
+    if root.exists() and not root.is_dir():
+        raise BadInput(f"--dir {root} is a file")
     try:
-        if root.exists() and not root.is_dir():
-            raise BadInput(f"--dir {root} is a file")
-        if root.is_dir() and any(root.iterdir()):
-            _empty(root)
-        for made in (place.root, place.cloud, place.exports, place.processes, place.out):
-            made.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (place.root / MARK).write_text(json.dumps(settings) + "\n", "utf-8")
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        holder = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
-        raise TallybookError(f"cannot make the folder {root}: {error.strerror}") from None
+        raise BadInput(f"--dir {root}: cannot be made: {error.strerror}") from None
+    try:
+        _hold(holder, root)
+        yield _made(Folder(root.absolute()), settings)
+    finally:
+        os.close(holder)
+
+
+def _hold(holder: int, root: Path) -> None:
+    try:
+        fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise BadInput(
+            f"--dir {root}: a demo is running there; wait for it or name another folder"
+        ) from None
+
+
+def _made(place: Folder, settings: dict[str, Any]) -> Folder:
+    if any(place.root.iterdir()):
+        _empty(place.root)
+    (place.root / MARK).write_text(json.dumps(settings) + "\n", "utf-8")
+    for folder in (place.cloud, place.exports, place.processes, place.out):
+        folder.mkdir(mode=0o700)
     return place
 
 

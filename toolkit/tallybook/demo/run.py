@@ -61,8 +61,12 @@ def run(settings: Settings, progress: Progress) -> Outcome:
     """
     _require_extra()
     records = airports.airports(settings.jobs, settings.seed)
-    place = folder.fresh(settings.folder, {"seed": settings.seed, "jobs": len(records)})
-    with _ended_by_sigterm(), Children(place.processes) as children:
+    told = {"seed": settings.seed, "jobs": len(records)}
+    with (
+        folder.fresh(settings.folder, told) as place,
+        _ended_by_sigterm(),
+        Children(place.processes) as children,
+    ):
         planted = _record(settings, records, place, children, progress)
         place.planted.write_text(json.dumps(planted, indent=1) + "\n", "utf-8")
         _lose_and_rebuild(place, progress)
