@@ -1,0 +1,87 @@
+"""``tallybook reconcile``: exit codes, one JSON object, files that keep null apart from ''."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from ops_logs import Log
+
+from tallybook.cli.main import main
+
+SUMMARY = ["rows_local", "rows_cloud", "statuses", "changed_cells", "changed_cells_by_column",
+           "columns_only_local", "columns_only_cloud", "warnings"]  # fmt: skip
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> list[str]:
+    (tmp_path / "local.csv").write_text("id,n,t\n1,1.0,a\n2,2,\n")
+    (tmp_path / "cloud.csv").write_text('id,n,t\n1,1,a\n2,2,""\n')
+    return [str(tmp_path / "cloud.csv"), "--local", str(tmp_path / "local.csv"), "--key", "id"]
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(["reconcile", *arguments])
+    shown = capsys.readouterr()
+    return code, shown.out, shown.err
+
+
+def test_differences_are_exit_1_and_equal_sides_0(
+    pair: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, shown, _ = run(capsys, *pair, "--json", "--type", "n=decimal")
+    found = json.loads(shown)
+    assert code == 1 and list(found) == SUMMARY
+    assert found["statuses"]["match"] == 1 and found["changed_cells_by_column"] == {"t": 1}
+    same = [pair[2], *pair[1:]]
+    assert run(capsys, *same)[0] == 0
+
+
+def test_a_row_that_cannot_be_read_is_exit_4(
+    pair: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "cloud.csv").write_text("id,n,t\n1,1,a\n2,2\n")
+    code, shown, _ = run(capsys, *pair)
+    assert code == 4 and "unreadable cloud" in shown
+
+
+def test_bad_input_is_one_line_and_exit_2(
+    pair: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for arguments, word in (
+        ([*pair[:3], "--key", "ID"], "nearest is 'id'"),
+        ([*pair, "--type", "n"], "COLUMN=TYPE"),
+        ([*pair, "--type", "n=money"], "choose one of"),
+        (["nowhere.csv", *pair[1:]], "no such file"),
+        ([pair[0], "--key", "id", "--book", "nowhere"], "no book at"),
+    ):
+        code, shown, said = run(capsys, *arguments)
+        assert (code, shown) == (2, "") and word in said and said.count("\n") == 1
+
+
+def test_the_cache_of_a_book_is_compared_and_a_hole_in_its_log_is_exit_4(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book, export = tmp_path / "book", tmp_path / "cloud.ndjson"
+    log = Log(book)
+    log.put("k1", {"id": "007", "lat": 1e-05}, 1)
+    export.write_text('{"id":"007","lat":1e-05}\n')
+    given = [str(export), "--book", str(book), "--key", "id", "--json"]
+    assert run(capsys, *given)[0] == 0
+    log.seq += 1
+    log.put("k2", {"id": "008"}, 2)
+    code, shown, _ = run(capsys, *given)
+    assert code == 4 and "has no events 3 to 3" in json.loads(shown)["warnings"][0]
+
+
+def test_out_keeps_null_apart_from_empty_text(
+    pair: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(capsys, *pair, "--type", "n=decimal", "--out", str(tmp_path / "out"))
+    lines = (tmp_path / "out" / "differences.ndjson").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == [
+        {"key": "2", "column": "t", "local": None, "cloud": ""}
+    ]
+    summary = json.loads((tmp_path / "out" / "reconciliation.json").read_text())
+    assert list(summary) == SUMMARY
