@@ -157,13 +157,13 @@ class Beat:
 
 
 def signs(book: Book) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The heartbeat files of a book; one that vanishes or is no JSON is passed over."""
+    """The heartbeat files of a book; one that vanishes or is none is passed over."""
     for path in sorted(book.layout.heartbeats.glob("*.json")):
         try:
             sign = json.loads(path.read_bytes())
         except (FileNotFoundError, ValueError):
             continue
-        if isinstance(sign, dict):
+        if isinstance(sign, dict) and isinstance(sign.get("pid"), int):
             yield path, sign
 
 
@@ -177,7 +177,7 @@ def is_dead(book: Book, sign: Mapping[str, Any]) -> bool:
     if sign.get("boot_id") != book.moment().boot_id:
         return True
     try:
-        os.kill(int(sign.get("pid", 0)), 0)
+        os.kill(sign["pid"], 0)
     except ProcessLookupError:
         return True
     except PermissionError:
