@@ -17,6 +17,7 @@ from runbook_notebooks import answering, empty_book, notebook
 
 from tallybook import runbook
 from tallybook.errors import BadInput
+from tallybook.runbook import answers
 
 
 @pytest.fixture
@@ -137,6 +138,12 @@ def test_a_notebook_without_an_answer_is_not_called_clean(place: Path) -> None:
     result = runbook.run(notebook(place / "small.ipynb", "1"))
     assert result.exit_code == 3
     assert result.message == "runbook small: its last cell gives no answer(findings)"
+
+
+@pytest.mark.parametrize("carried", [None, [], {"status": "fine"}, {"status": "failed"}])
+def test_an_answer_of_another_shape_is_none(carried: Any) -> None:
+    outputs = [{"data": {answers.MIME: carried}}]
+    assert answers.carried_by(outputs) is None
 
 
 def test_the_kernel_is_this_python_whatever_kernels_a_user_has(

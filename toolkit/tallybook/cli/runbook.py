@@ -53,7 +53,7 @@ def _list(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace) -> int:
     from tallybook import runbook
 
-    progress = output.Progress(f"runbook {args.name}", None)
+    progress = output.Progress(f"runbook {args.name}, cell")
 
     def step(cell: int, cells: int) -> None:
         progress.show(cell, cells)

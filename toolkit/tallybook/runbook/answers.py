@@ -84,9 +84,11 @@ def carried_by(outputs: Iterable[Mapping[str, Any]]) -> Answer | None:
     last = None
     for output in outputs:
         last = output.get("data", {}).get(MIME, last)
-    if not isinstance(last, Mapping):
+    if not isinstance(last, Mapping) or last.get("status") not in (CLEAN, FINDINGS, INCOMPLETE):
         return None
-    return Answer(str(last.get("status")), tuple(last.get("findings", ())))
+    found = last.get("findings")
+    listed = found if isinstance(found, list) else []
+    return Answer(last["status"], tuple(item for item in listed if isinstance(item, dict)))
 
 
 def _serious(findings: Iterable[Mapping[str, Any]]) -> bool:

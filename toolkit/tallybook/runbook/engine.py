@@ -26,6 +26,7 @@ from tallybook.runbook.light import late_grammar
 ENGINE = "tallybook"
 TABLES = {"POLARS_FMT_STR_LEN": "120", "POLARS_FMT_MAX_ROWS": "60", "POLARS_FMT_MAX_COLS": "40"}
 _QUIET = {"PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+_KERNEL = "python3"
 _INJECTED = "injected-parameters"
 
 
@@ -81,7 +82,6 @@ def execute(job: Job) -> Failure | None:
         import papermill
     with job.noise.open("wb") as noise, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        logging.getLogger("papermill").setLevel(logging.CRITICAL)
         failure = _papermill(papermill, _Watch(job, noise))
     if job.noise.stat().st_size == 0 or failure is None:
         job.noise.unlink()
@@ -97,6 +97,8 @@ def _papermill(papermill: Any, watch: _Watch) -> Failure | None:
             _braced(job.notebook),
             dict(job.parameters),
             engine_name=ENGINE,
+            kernel_name=_KERNEL,
+            language="python",
             progress_bar=False,
             autosave_cell_every=0,
             watch=watch,
@@ -133,13 +135,20 @@ def _engine(papermill: Any) -> Any:
                 kernel_manager_class=_kernel(),
                 startup_timeout=options.get("start_timeout", 60),
                 shutdown_kernel="immediate",
-                log=logging.getLogger("papermill"),
+                log=_silent(),
             )
             environment = {**os.environ, **_QUIET, **TABLES, **watch.job.environment}
             environment["IPYTHONDIR"] = str(watch.job.folder / ".ipython")
             return client.execute(stdout=watch.noise, stderr=watch.noise, env=environment)
 
     return Engine
+
+
+def _silent() -> logging.Logger:
+    """nbclient says in its log what it also raises; the result of the run tells it once."""
+    logger = logging.getLogger(__name__)
+    logger.setLevel(logging.CRITICAL + 1)
+    return logger
 
 
 def _kernel() -> Any:

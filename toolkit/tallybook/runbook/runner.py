@@ -167,8 +167,9 @@ def _judged(
         what = failure.message.strip().splitlines()[:1] or ["no message"]
         if status != "failed":
             return status, f"runbook {name}: {what[0]}"
-        return status, f"runbook {name}: {failure.cell} failed: {failure.error}: {what[0]}"
-    if answered is None or answered.status not in EXIT_CODES:
+        where = failure.cell or "its kernel"
+        return status, f"runbook {name}: {where} failed: {failure.error}: {what[0]}"
+    if answered is None:
         return "failed", f"runbook {name}: its last cell gives no answer(findings)"
     return answered.status, ""
 
