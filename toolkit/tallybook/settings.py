@@ -1,7 +1,7 @@
 """Settings of a book: ``book.toml``, checked whole when the book is opened.
 
 [node]                      id, host: how this node is named in the log
-[log]                       durability, lock_wait_s, segment_bytes, sync_interval_ms
+[log]                       lock_wait_s, segment_bytes
 [worker]                    metrics_interval_s
 [topics."NAME"]             max_attempts, backoff_first_s, backoff_base, backoff_cap_s,
                             jitter, jitter_cap_s, max_rescues
