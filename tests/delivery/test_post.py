@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import socket
 import time
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -50,7 +49,7 @@ def test_the_request_names_key_lease_attempt_and_correlation(serve, job):
 @pytest.mark.parametrize("key", ["a b", "ä", "x\r\nEvil: 1", "50%25", "\N{AIRPLANE}", " "])
 def test_any_text_is_a_key_and_none_breaks_out_of_its_header(serve, job, key):
     server = serve(answer("200 OK"))
-    post(server.url, replace(job, idempotency_key=key))
+    post(server.url, job._replace(idempotency_key=key))
     lines = server.received[0].partition(b"\r\n\r\n")[0].decode("ascii").split("\r\n")
     sent = [line.removeprefix("Idempotency-Key: ") for line in lines if "Idempotency" in line]
     assert len(sent) == 1

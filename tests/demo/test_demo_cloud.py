@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from urllib.error import HTTPError
@@ -70,7 +69,7 @@ def test_a_key_with_another_body_is_refused(cloud):
     record, other = PLAN.victims
     cloud.deliver(job(record))
     with pytest.raises(Permanent) as caught:
-        cloud.deliver(replace(job(record), payload_json=json.dumps(AIRPORTS[other].row)))
+        cloud.deliver(job(record)._replace(payload_json=json.dumps(AIRPORTS[other].row)))
     assert caught.value.http_status == 422
 
 

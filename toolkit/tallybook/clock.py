@@ -64,7 +64,7 @@ def boot_id() -> str:
 
 def to_text(moment: datetime) -> str:
     """RFC 3339 in UTC with six digits and ``Z``; sorts as text."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"
 
 
 def from_text(text: str) -> datetime:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from tallybook.clock import Moment, from_text
 from tallybook.errors import FoldRefused
@@ -86,9 +86,11 @@ class Outcome:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One job. Instants are RFC 3339 text, ``*_boot_us`` µs of boot time, ``ordinal`` its age."""
+class Job(NamedTuple):
+    """One job. Instants are RFC 3339 text, ``*_boot_us`` µs of boot time, ``ordinal`` its age.
+
+    A tuple, since a queue makes many: it is the row of the table ``jobs``.
+    """
 
     job_id: str
     topic: str
@@ -274,12 +276,12 @@ class Job:
         What is left of a delay is taken from wall time, but never more than the whole delay.
         """
         if self.status == Status.LEASED:
-            return replace(self, lease_boot_us=None)
+            return self._replace(lease_boot_us=None)
         if self.status != Status.PENDING or not self.due_boot_us:
             return self
         left = from_text(self.next_attempt_at or opened.occurred_at) - from_text(opened.occurred_at)
         left_ms = min(max(left / timedelta(milliseconds=1), 0), self.delay_ms or 0)
-        return replace(self, due_boot_us=opened.boot_us + int(left_ms * 1000))
+        return self._replace(due_boot_us=opened.boot_us + int(left_ms * 1000))
 
 
 def enqueued(event: Event, ordinal: int) -> Job:
@@ -321,7 +323,7 @@ def after(job: Job, event: Event) -> Job | None:
         return None
     if fold.change is None:
         return job
-    return replace(fold.change(job, event), updated_at=event.occurred_at)
+    return fold.change(job, event)._replace(updated_at=event.occurred_at)
 
 
 def _check_token(job: Job, event: Event) -> None:
@@ -338,12 +340,11 @@ def _json(value: Any) -> str:
 
 
 def _leased(job: Job, event: Event) -> Job:
-    return replace(_held(job, event), status=Status.LEASED, lease_token=event["lease_token"])
+    return _held(job, event)._replace(status=Status.LEASED, lease_token=event["lease_token"])
 
 
 def _held(job: Job, event: Event) -> Job:
-    return replace(
-        job,
+    return job._replace(
         locked_by=event["worker"],
         locked_until=event["locked_until"],
         lease_ms=event["lease_ms"],
@@ -352,8 +353,7 @@ def _held(job: Job, event: Event) -> Job:
 
 
 def _free(job: Job, event: Event, status: Status) -> Job:
-    return replace(
-        job,
+    return job._replace(
         status=status,
         attempt_count=event.get("attempt_count", job.attempt_count),
         rescue_count=event.get("rescue_count", job.rescue_count),
@@ -369,17 +369,17 @@ def _free(job: Job, event: Event, status: Status) -> Job:
 
 
 def _final(job: Job, event: Event, status: Status) -> Job:
-    return replace(_free(job, event, status), finished_at=event.occurred_at)
+    return _free(job, event, status)._replace(finished_at=event.occurred_at)
 
 
 def _failed(job: Job, event: Event) -> Job:
-    return replace(job, last_error=event.get("error"), error_type=event.get("error_type"))
+    return job._replace(last_error=event.get("error"), error_type=event.get("error_type"))
 
 
 def _settled_done(job: Job, event: Event) -> Job:
     result = event.get("result")
     done = _final(job, event, Status.DONE)
-    return done if result is None else replace(done, result_json=_json(result))
+    return done if result is None else done._replace(result_json=_json(result))
 
 
 def _settled_dead(job: Job, event: Event) -> Job:
@@ -387,8 +387,7 @@ def _settled_dead(job: Job, event: Event) -> Job:
 
 
 def _waits(job: Job, event: Event) -> Job:
-    return replace(
-        _free(job, event, Status.PENDING),
+    return _free(job, event, Status.PENDING)._replace(
         delay_ms=event["delay_ms"],
         next_attempt_at=event["next_attempt_at"],
         due_boot_us=event.boot_us + event["delay_ms"] * 1000,
@@ -405,7 +404,7 @@ def _freed(job: Job, event: Event) -> Job:
 
 def _requeued(job: Job, event: Event) -> Job:
     free = _free(job, event, Status.PENDING)
-    return replace(free, attempt_count=0, rescue_count=0, finished_at=None)
+    return free._replace(attempt_count=0, rescue_count=0, finished_at=None)
 
 
 def _ended(job: Job, event: Event) -> Job:

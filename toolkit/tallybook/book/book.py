@@ -121,7 +121,7 @@ class Book:
         claimed: list[Job] = []
 
         def decide(store: Store, moment: Moment) -> list[Event]:
-            claimed[:] = store.queue.ready(moment, topics, 1)
+            claimed[:] = store.know(store.queue.ready(moment, topics, 1))
             return [job.lease(worker, round(lease_s * 1000), moment) for job in claimed]
 
         events = self._journal.change(decide)
@@ -146,7 +146,7 @@ class Book:
         rules = self.settings.topic(outcome.topic)
 
         def decide(store: Store, moment: Moment) -> list[Event]:
-            job = store.queue.get(outcome.job_id)
+            job = store.job(outcome.job_id)
             if job is None:
                 return [outcome.refused("the job was pruned")]
             events = job.settle(outcome, rules, self._dice.random(), moment)
@@ -164,7 +164,7 @@ class Book:
         """Hand back leases uncounted; those that are over are passed over."""
 
         def decide(store: Store, moment: Moment) -> list[Event]:
-            jobs = [(store.queue.get(held.job_id), held) for held in leases]
+            jobs = [(store.job(held.job_id), held) for held in leases]
             return [
                 job.release(reason)
                 for job, held in jobs
@@ -180,7 +180,7 @@ class Book:
                 return []
 
         def decide(store: Store, moment: Moment) -> list[Event]:
-            late = store.queue.late(moment, limit)
+            late = store.know(store.queue.late(moment, limit))
             return [event for job in late for event in job.rescue(self.settings.topic(job.topic))]
 
         return self._journal.change(decide)

@@ -75,7 +75,7 @@ def extended(
     store: Store, moment: Moment, held: Held, worker: str, lease_s: float, lost: list[Held]
 ) -> Event:
     """The event of an extension; a lost lease is refused and added to ``lost``."""
-    job = store.queue.get(held.job_id)
+    job = store.job(held.job_id)
     ended = job.lease_ended(held.lease_token, moment) if job else "the job was pruned"
     if job and not ended:
         return job.extend(round(lease_s * 1000), held.started_at, moment)

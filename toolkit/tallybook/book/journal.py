@@ -9,10 +9,13 @@ A crash before the sync leaves nothing; after it, the next change replays the ev
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from tallybook.book import store as stores
 from tallybook.book.store import Store
@@ -30,8 +33,22 @@ from tallybook.settings import LogSettings
 Decide = Callable[[Store, Moment], Sequence[Event]]
 
 
+@dataclass
+class _Ticket:
+    """A change that a thread asks for, and what became of it."""
+
+    decide: Decide
+    made: list[Event] = field(default_factory=list)
+    error: BaseException | None = None
+    is_over: bool = False
+
+
 class Journal:
-    """The log and the state of one book, opened for changes."""
+    """The log and the state of one book, opened for changes.
+
+    Threads share a sync: while one waits for the disk, the changes that others ask for gather and
+    go into the next transaction together.
+    """
 
     def __init__(self, layout: Layout, settings: LogSettings, clock: Clock, node: Node) -> None:
         self._layout = layout
@@ -39,6 +56,9 @@ class Journal:
         self._lock = LogLock(layout.log, settings.lock_wait_s)
         self._log = Log(layout, settings, node)
         self._mutex = threading.RLock()
+        self._turn = threading.Lock()
+        self._waiting: deque[_Ticket] = deque()
+        self._state_path = str(layout.state)
         with self._lock.held():
             self._open()
 
@@ -62,17 +82,39 @@ class Journal:
 
         Nothing is changed where ``decide`` returns nothing or raises.
         """
-        with self._lock.held(), self._mutex:
-            self._follow()
-            try:
-                with self._store.transaction():
-                    return self._change(decide)
-            except _NothingToDo:
-                return []
-            except sqlite3.OperationalError as error:
-                raise TallybookError(
-                    f"{self._layout.state}: {error}; nothing was changed"
-                ) from error
+        ticket = _Ticket(decide)
+        self._waiting.append(ticket)
+        with self._turn:
+            if not ticket.is_over:
+                self._lead()
+        if ticket.error:
+            raise ticket.error
+        return ticket.made
+
+    def _lead(self) -> None:
+        """Do all changes that wait, in one transaction and with one sync."""
+        tickets = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        try:
+            with self._lock.held(), self._mutex:
+                self._follow()
+                self._change_all(tickets)
+        except BaseException as error:
+            for ticket in tickets:
+                ticket.error = ticket.error or error
+            if not isinstance(error, TallybookError):
+                raise
+        finally:
+            for ticket in tickets:
+                ticket.is_over = True
+
+    def _change_all(self, tickets: list[_Ticket]) -> None:
+        try:
+            with self._store.transaction():
+                self._change(tickets)
+        except _NothingToDo:
+            return
+        except sqlite3.OperationalError as error:
+            raise TallybookError(f"{self._layout.state}: {error}; nothing was changed") from error
 
     def close(self) -> None:
         """Close state.db under the lock, so that one process alone checkpoints its WAL."""
@@ -83,18 +125,26 @@ class Journal:
             self._log.close()
         self._lock.close()
 
-    def _change(self, decide: Decide) -> list[Event]:
+    def _change(self, tickets: list[_Ticket]) -> None:
         before = self._catch_up()
         moment = self._clock.moment()
         batch = self._opened_batch(before, moment)
         opening = len(batch.data)
-        made = [self._add(batch, event) for event in decide(self._store, moment)]
-        if made:
+        for ticket in tickets:
+            self._decide(ticket, batch, moment)
+        if len(batch.data) > opening:
             self._store.set_position(batch.end)
             self._log.write(batch, before)
         elif opening:
             raise _NothingToDo
-        return made
+
+    def _decide(self, ticket: _Ticket, batch: Batch, moment: Moment) -> None:
+        try:
+            events = ticket.decide(self._store, moment)
+        except TallybookError as error:
+            ticket.error = error
+            return
+        ticket.made = [self._add(batch, event) for event in events]
 
     def _opened_batch(self, before: Position, moment: Moment) -> Batch:
         opened = None
@@ -138,7 +188,7 @@ class Journal:
 
     def _is_replaced(self) -> bool:
         try:
-            return self._layout.state.stat().st_ino != self._inode
+            return os.stat(self._state_path).st_ino != self._inode  # noqa: PTH116 - a hot path
         except FileNotFoundError:
             return True
 

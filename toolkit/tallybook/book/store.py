@@ -6,7 +6,6 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import astuple
 from pathlib import Path
 
 from tallybook import statements
@@ -34,18 +33,26 @@ class Store:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
-        self.queue = SqliteQueue(connection)
         self.cache = SqliteCache(connection)
+        self._queue = SqliteQueue(connection)
+        self._known: dict[str, Job | None] = {}
+        self._changed: dict[str, Job] = {}
         self.boot_id = self.position().boot_id
+
+    @property
+    def queue(self) -> SqliteQueue:
+        """The rows of jobs, with all that this change has done to them so far."""
+        self._flush()
+        return self._queue
 
     def position(self) -> Position:
         """How far the log is applied."""
         row = self.connection.execute(_SQL["position"]).fetchone()
-        return Position(*row) if row else Position()
+        return Position._make(row) if row else Position()
 
     def set_position(self, position: Position) -> None:
         """Say that the log is applied up to ``position``."""
-        self.connection.execute(_SQL["set_position"], astuple(position))
+        self.connection.execute(_SQL["set_position"], tuple(position))
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -57,28 +64,48 @@ class Store:
         self.connection.execute("begin immediate")
         try:
             yield
+            self._flush()
         except BaseException:
+            self._forget()
             self.connection.execute("rollback")
             self.boot_id = self.position().boot_id
             raise
+        self._known.clear()
         with suppress(sqlite3.OperationalError):
             self.connection.execute("commit")
         if self.connection.in_transaction:
             self.connection.execute("rollback")
 
-    # the tables of the fold
+    def know(self, jobs: list[Job]) -> list[Job]:
+        """Remember rows that were just read, so that this change need not read them again."""
+        self._known.update((job.job_id, job) for job in jobs)
+        return jobs
+
+    def _flush(self) -> None:
+        if self._changed:
+            self._queue.put_all(self._changed.values())
+            self._changed.clear()
+
+    def _forget(self) -> None:
+        self._known.clear()
+        self._changed.clear()
+
+    # the tables of the fold; rows of jobs are written once, at the end of a change
 
     def job(self, job_id: str) -> Job | None:
         """The job of that id, if there is one."""
-        return self.queue.get(job_id)
+        if job_id not in self._known:
+            self._known[job_id] = self._queue.get(job_id)
+        return self._known[job_id]
 
     def put_job(self, job: Job) -> None:
         """Keep the new state of a job."""
-        self.queue.put(job)
+        self._known[job.job_id] = self._changed[job.job_id] = job
 
     def drop_job(self, job_id: str) -> None:
         """Forget a pruned job."""
         self.queue.drop(job_id)
+        self._known[job_id] = None
 
     def open_jobs(self) -> Iterable[Job]:
         """All jobs that are pending or leased."""

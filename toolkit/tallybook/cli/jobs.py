@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import fields
 from typing import Any
 
 from tallybook.cli import output
@@ -63,11 +62,7 @@ def _show(args: argparse.Namespace) -> int:
 
 
 def _shown(job: Job) -> dict[str, Any]:
-    shown = {
-        field.name: getattr(job, field.name)
-        for field in fields(job)
-        if not field.name.endswith("_json")
-    }
+    shown = {name: value for name, value in job._asdict().items() if not name.endswith("_json")}
     result = None if job.result_json is None else json.loads(job.result_json)
     return shown | {"payload": job.payload, "result": result}
 

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from tallybook.errors import LogDamaged
 from tallybook.event import BadLine, Event, decode
@@ -19,8 +20,7 @@ def link(previous: bytes, line: bytes) -> bytes:
     return hashlib.blake2b(previous + line, digest_size=32).digest()
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(NamedTuple):
     """A place in the history: after the line ``seq`` of ``writer``, at ``offset`` of ``segment``.
 
     ``ordinal`` counts the events of all writers up to here.
@@ -205,7 +205,7 @@ def _passed_over(position: Position, line: Line, name: str) -> Position:
     """The position behind a line that holds no event; the chain goes over its bytes too."""
     same = name == position.segment
     before = position.hash if same else NO_HASH
-    return replace(position, hash=link(before, line.raw), segment=name, offset=line.end)
+    return position._replace(hash=link(before, line.raw), segment=name, offset=line.end)
 
 
 def _damaged(path: Path, line: Line, reason: str) -> LogDamaged:

@@ -5,17 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
-from operator import attrgetter
 from typing import Any
 
 from tallybook import statements
 from tallybook.clock import Moment
 from tallybook.job import Job
 
-_FIELDS = tuple(field.name for field in fields(Job))
-_COLUMNS = tuple(name.removesuffix("_json") for name in _FIELDS)
-_row = attrgetter(*_FIELDS)
+_COLUMNS = tuple(name.removesuffix("_json") for name in Job._fields)
 _SQL = {
     name: text.replace("{columns}", ", ".join(_COLUMNS)).replace(
         "{marks}", ", ".join("?" * len(_COLUMNS))
@@ -41,11 +37,11 @@ class SqliteQueue:
 
     def put(self, job: Job) -> None:
         """Keep the state of a job, new or not."""
-        self._connection.execute(_SQL["put"], _row(job))
+        self._connection.execute(_SQL["put"], job)
 
     def put_all(self, jobs: Iterable[Job]) -> None:
         """Keep many jobs at once."""
-        self._connection.executemany(_SQL["put"], map(_row, jobs))
+        self._connection.executemany(_SQL["put"], jobs)
 
     def drop(self, job_id: str) -> None:
         """Forget a job."""
@@ -102,7 +98,7 @@ class SqliteQueue:
 
     def _one(self, name: str, values: tuple[Any, ...]) -> Job | None:
         row = self._connection.execute(_SQL[name], values).fetchone()
-        return Job(*row) if row else None
+        return Job._make(row) if row else None
 
     def _many(self, name: str, values: tuple[Any, ...] | dict[str, Any]) -> list[Job]:
-        return [Job(*row) for row in self._connection.execute(_SQL[name], values)]
+        return [Job._make(row) for row in self._connection.execute(_SQL[name], values)]
