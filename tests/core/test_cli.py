@@ -55,13 +55,13 @@ def test_many_jobs_come_as_lines_on_standard_input(tmp_path: Path) -> None:
     assert status["jobs"] == {"a": {"pending": 20}}
 
 
-def test_a_bad_line_is_named_and_what_came_before_it_is_kept(tmp_path: Path) -> None:
+def test_a_bad_line_is_named_and_nothing_of_its_thousand_is_taken(tmp_path: Path) -> None:
     lines = '{"topic":"a","payload":1}\n{"topic":"a","payload":2\n{"topic":"a","payload":3}\n'
     done = run(tmp_path, "enqueue", "-", stdin=lines)
     assert done.returncode == 2
     assert "standard input line 2: the line is not JSON" in done.stderr
-    assert "the 1 jobs before it are on disk" in done.stderr
-    assert answer(run(tmp_path, "status", "--json"))["jobs"] == {"a": {"pending": 1}}
+    assert "0 jobs of the lines before are on disk" in done.stderr
+    assert answer(run(tmp_path, "status", "--json"))["jobs"] == {}
 
 
 @pytest.mark.parametrize(

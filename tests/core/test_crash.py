@@ -16,7 +16,7 @@ import pytest
 from core_steps import segments
 
 from tallybook import Book
-from tallybook.book.journal import fold_history
+from tallybook.book.folding import fold_history
 from tallybook.errors import LockHeld, TallybookError
 from tallybook.layout import Layout
 from tallybook.log.verify import verify

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,9 +10,9 @@ import pytest
 from core_steps import claim, events, job_of, names, outcome
 
 from tallybook import Book
-from tallybook.book import Held
+from tallybook.book import Held, New, Settled, Want
 from tallybook.entry import Put
-from tallybook.errors import BadInput, KeyConflict, LeaseLost, ReadOnly
+from tallybook.errors import BadInput, KeyConflict, LeaseLost
 from tallybook.testing import FakeClock
 
 
@@ -253,12 +254,11 @@ def test_a_failed_job_writes_no_cache(book: Book) -> None:
     assert book.entry("k") is None
 
 
-def test_a_book_that_is_only_read_refuses_changes(book: Book) -> None:
+def test_a_book_that_is_only_read_has_no_changes(book: Book) -> None:
     book.enqueue("a", 1)
     with Book.read(book.layout.root) as reader:
         assert reader.counts() == {"a": {"pending": 1}}
-        with pytest.raises(ReadOnly):
-            reader.enqueue("a", 2)
+        assert not hasattr(reader, "enqueue")
 
 
 def test_a_folder_with_other_files_is_not_made_into_a_book(tmp_path: Path) -> None:
@@ -266,3 +266,34 @@ def test_a_folder_with_other_files_is_not_made_into_a_book(tmp_path: Path) -> No
     with pytest.raises(BadInput, match="other files"):
         Book.open(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.doc"]
+
+
+def test_jobs_enqueued_together_are_all_taken_or_none(book: Book) -> None:
+    with pytest.raises(KeyConflict):
+        book.enqueue_many([New("a", 1, "k"), New("a", 2), New("a", 3, "k")])
+    assert names(book) == []
+    receipts = book.enqueue_many([New("a", 1, "k"), New("a", 2), New("a", 1, "k")])
+    assert [receipt.is_new for receipt in receipts] == [True, True, False]
+    assert receipts[0].job_id == receipts[2].job_id
+
+
+def test_a_batch_is_claimed_and_settled_with_one_moment_each(book: Book) -> None:
+    book.enqueue_many([New("a", number) for number in range(5)])
+    first = book.claim_many(Want("w", limit=3))
+    assert [job.payload for job in first] == [0, 1, 2]
+    settled = [Settled(outcome(book, job), [Put("k", job.payload)]) for job in first]
+    turn = book.turn(settled, Want("w", limit=9))
+    assert [job.payload for job in turn.jobs] == [3, 4]
+    assert turn.refused == {}
+    entry = book.entry("k")
+    assert entry is not None and (entry.value, entry.version) == (2, 3)
+    assert book.counts() == {"a": {"done": 3, "leased": 2}}
+
+
+def test_threads_that_enqueue_at_once_share_syncs_and_lose_nothing(book: Book) -> None:
+    with ThreadPoolExecutor(16) as pool:
+        receipts = list(pool.map(lambda n: book.enqueue("a", n), range(400)))
+    assert len({receipt.job_id for receipt in receipts}) == 400
+    seqs = [event["seq"] for event in events(book)]
+    assert seqs == list(range(1, 402))
+    assert len({event["occurred_at"] for event in events(book)}) == 1

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tallybook import Book
 from tallybook.book import Held
-from tallybook.book.journal import fold_history
+from tallybook.book.folding import fold_history
 from tallybook.entry import Entry, Put
 from tallybook.errors import FoldRefused, LeaseLost
 from tallybook.event import Event

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
+
+import orjson
 
 from tallybook.event import Event
 
@@ -31,7 +32,7 @@ class Entry:
     @property
     def value(self) -> Any:
         """The value as Python objects, parsed anew each time."""
-        return json.loads(self.value_json)
+        return orjson.loads(self.value_json)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ def after(event: Event) -> Entry | None:
         return None
     return Entry(
         key=event["key"],
-        value_json=json.dumps(event.get("value"), ensure_ascii=False, separators=(",", ":")),
+        value_json=orjson.dumps(event.get("value")).decode(),
         version=event.get("version", 1),
         base_version=event.get("base_version"),
         etag=event.get("etag"),

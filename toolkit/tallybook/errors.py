@@ -38,10 +38,6 @@ class FoldRefused(TallybookError):
     """An event of the log does not fit the state before it; the book opens read-only."""
 
 
-class ReadOnly(TallybookError):
-    """A change was asked of a book that is open for reading only."""
-
-
 class KeyConflict(BadInput):
     """The idempotency key belongs to a job with another payload; the message names that job."""
 

@@ -7,10 +7,11 @@ Readers ignore fields that they do not know. docs/log-format.md is the specifica
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+import orjson
 
 from tallybook.clock import Moment
 from tallybook.ids import new_writer_id
@@ -118,9 +119,6 @@ class BadLine(ValueError):
     """A line is no event; the message is the reason in a few words."""
 
 
-_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-
-
 def encode(event: Event) -> bytes:
     """The line of a stamped event, without its newline. Fields that are None are left out."""
     line = {
@@ -131,7 +129,7 @@ def encode(event: Event) -> bytes:
         "boot_us": event.boot_us,
     }
     line.update((name, value) for name, value in event.fields.items() if value is not None)
-    return _encoder.encode(line).encode("utf-8")
+    return orjson.dumps(line)
 
 
 def decode(line: bytes, writer: str = "", boot_id: str = "") -> Event:
@@ -140,12 +138,9 @@ def decode(line: bytes, writer: str = "", boot_id: str = "") -> Event:
     Raises BadLine with the reason for anything that is not one whole event.
     """
     try:
-        fields = json.loads(line)
-    except (UnicodeDecodeError, RecursionError):
-        raise BadLine("not UTF-8") from None
-    except json.JSONDecodeError as error:
-        words = error.msg.removesuffix(" at").lower()
-        raise BadLine(f"not JSON: {words} at column {error.colno}") from None
+        fields = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise BadLine(f"not JSON: {error.msg.lower()} at column {error.colno}") from None
     if not isinstance(fields, dict):
         raise BadLine("not a JSON object")
     version, seq, name = fields.pop("v", None), fields.pop("seq", None), fields.pop("event", None)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import time
 import uuid
 from collections.abc import Iterable
 from typing import Any
+
+import orjson
 
 
 def new_job_id() -> str:
@@ -31,10 +32,9 @@ def new_worker_id(host: str) -> str:
 
 
 def canonical(value: Any) -> str:
-    """JSON text that is equal for equal values: sorted keys, 1.0 as 1, no white space."""
-    return json.dumps(
-        _whole(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
-    )
+    """JSON text that is equal for equal values: names sorted by code point, 1.0 as 1, other
+    numbers in their shortest form, no white space."""
+    return orjson.dumps(_whole(value), option=orjson.OPT_SORT_KEYS).decode()
 
 
 def _whole(value: Any) -> Any:

@@ -7,12 +7,13 @@ through ``after``, so they cannot disagree.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple
+
+import orjson
 
 from tallybook.clock import Moment, from_text
 from tallybook.errors import FoldRefused
@@ -128,7 +129,7 @@ class Job(NamedTuple):
     @property
     def payload(self) -> Any:
         """The payload as Python objects, parsed anew each time."""
-        return json.loads(self.payload_json)
+        return orjson.loads(self.payload_json)
 
     def named(self) -> dict[str, Any]:
         """The fields that name this job in every event of it."""
@@ -336,7 +337,7 @@ def _check_token(job: Job, event: Event) -> None:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return orjson.dumps(value).decode()
 
 
 def _leased(job: Job, event: Event) -> Job:

@@ -1,11 +1,12 @@
 """A book: all state of one node in one folder. It joins log, queue and cache.
 
-``Book`` is what a program uses. ``journal`` is the one road by which anything changes, ``store``
-is state.db, the fold of the log that answers questions. Delete state.db and the next ``open``
-folds it anew.
+``Book`` is what a program uses: ``view`` has its questions, ``changes`` decides what follows from
+what is asked. ``journal`` is the one road by which anything changes, ``store`` is state.db, the
+fold of the log that answers questions. Delete state.db and ``folding`` makes it anew.
 """
 
 from tallybook.book.book import Book
-from tallybook.book.changes import Held, Receipt
+from tallybook.book.changes import Held, New, Receipt, Settled, Turn, Want
+from tallybook.book.view import BookView, ReadBook
 
-__all__ = ["Book", "Held", "Receipt"]
+__all__ = ["Book", "BookView", "Held", "New", "ReadBook", "Receipt", "Settled", "Turn", "Want"]

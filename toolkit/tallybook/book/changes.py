@@ -1,16 +1,76 @@
-"""What a change of a book decides: pure functions of the state, the moment and what was asked."""
+"""What is asked of a book and what follows: pure functions of the state and the moment."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from tallybook import entry as entries
+from tallybook import payload as payloads
 from tallybook.book.store import Store
 from tallybook.clock import Moment, to_text
+from tallybook.entry import Entry, Put
 from tallybook.errors import BadInput, KeyConflict
 from tallybook.event import Event
-from tallybook.ids import new_job_id
+from tallybook.ids import new_job_id, payload_digest
+from tallybook.job import Job, Outcome
+from tallybook.settings import Settings
+
+_LONGEST_DELAY_S = 366 * 86400
+
+
+@dataclass(frozen=True, slots=True)
+class New:
+    """A job to enqueue. ``delay_s`` or ``next_attempt_at`` (with a zone) make it due later."""
+
+    topic: str
+    payload: Any
+    idempotency_key: str | None = None
+    priority: int = 0
+    delay_s: float | None = None
+    next_attempt_at: datetime | None = None
+    correlation_id: str | None = None
+    enqueued_from: str | None = None
+
+    def checked(self, settings: Settings) -> dict[str, Any]:
+        """The fields of ``job.enqueued`` but its id. Raises BadInput for what cannot be kept."""
+        if not -1000 <= self.priority <= 1000:
+            raise BadInput(f"priority {self.priority}: use a whole number from -1000 to 1000")
+        payloads.checked(self.payload)
+        return {
+            "topic": payloads.checked_topic(self.topic),
+            "correlation_id": payloads.checked_text("correlation id", self.correlation_id),
+            "payload": self.payload,
+            "payload_digest": payload_digest(self.payload),
+            "priority": self.priority,
+            "idempotency_key": payloads.checked_text("idempotency key", self.idempotency_key),
+            "enqueued_from": payloads.checked_text("enqueued from", self.enqueued_from),
+            "max_attempts": settings.topic(self.topic).max_attempts,
+            **self._due(),
+        }
+
+    def _due(self) -> dict[str, Any]:
+        if self.delay_s is not None and self.next_attempt_at is not None:
+            raise BadInput("give a delay or a time, not both")
+        if self.delay_s is not None:
+            if not 0 <= self.delay_s <= _LONGEST_DELAY_S:
+                raise BadInput(f"delay {self.delay_s:g} s: use 0 to 366 days")
+            return {"delay_ms": round(self.delay_s * 1000) or None}
+        if self.next_attempt_at is not None:
+            if self.next_attempt_at.tzinfo is None:
+                raise BadInput(f"{self.next_attempt_at}: give a time with its zone")
+            return {"next_attempt_at": to_text(self.next_attempt_at)}
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The job is on disk. ``is_new`` is False where it was already there under the same key."""
+
+    job_id: str
+    is_new: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,63 +83,130 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
-    """The job is on disk. ``is_new`` is False where it was already there under the same key."""
+class Want:
+    """What a worker would claim: at most ``limit`` due jobs of ``topics`` (none: of any)."""
 
-    job_id: str
-    is_new: bool
-
-
-def checked_priority(priority: int) -> int:
-    """A priority from -1000 to 1000. Raises BadInput."""
-    if not -1000 <= priority <= 1000:
-        raise BadInput(f"priority {priority}: use a whole number from -1000 to 1000")
-    return priority
+    worker: str
+    topics: Sequence[str] = ()
+    lease_s: float = 60.0
+    limit: int = 1
 
 
-def due(delay_s: float | None, next_attempt_at: datetime | None) -> dict[str, Any]:
-    """The fields of an event that say when a job is due; empty for now. Raises BadInput."""
-    if delay_s is not None and next_attempt_at is not None:
-        raise BadInput("give a delay or a time, not both")
-    if delay_s is not None:
-        if not 0 <= delay_s <= 366 * 86400:
-            raise BadInput(f"delay {delay_s:g} s: use 0 to 366 days")
-        return {"delay_ms": round(delay_s * 1000) or None}
-    if next_attempt_at is not None:
-        if next_attempt_at.tzinfo is None:
-            raise BadInput(f"{next_attempt_at}: give a time with its zone")
-        return {"next_attempt_at": to_text(next_attempt_at)}
-    return {}
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A run that ended, with the cache writes to make if it is done."""
+
+    outcome: Outcome
+    puts: Sequence[Put] = ()
 
 
-def enqueued(store: Store, moment: Moment, fields: dict[str, Any], due: dict[str, Any]) -> Event:
-    """The event of an enqueue: a new job, or the first one with this key. Raises KeyConflict."""
-    key = fields["idempotency_key"]
-    first = store.queue.by_key(fields["topic"], key) if key else None
-    if first is None:
-        job_id = new_job_id()
-        made = {"job_id": job_id} | fields | {"idempotency_key": key or job_id} | due
-        if due.get("delay_ms"):
-            made["next_attempt_at"] = moment.wall(due["delay_ms"])
-        return Event("job.enqueued", made)
-    if first.payload_digest != fields["payload_digest"]:
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What came of settling and claiming in one change.
+
+    ``refused`` says by job id why a settle was too late; ``jobs`` are leased now.
+    """
+
+    events: list[Event] = field(default_factory=list)
+    refused: Mapping[str, str] = field(default_factory=dict)
+    jobs: list[Job] = field(default_factory=list)
+
+
+def enqueue(store: Store, moment: Moment, jobs: Sequence[dict[str, Any]]) -> list[Event]:
+    """The events of an enqueue: new jobs, or the first ones with their keys.
+
+    Raises KeyConflict where a key belongs to a job with another payload.
+    """
+    keyed = [(job["topic"], job["idempotency_key"]) for job in jobs if job["idempotency_key"]]
+    known = store.queue.by_keys(keyed) if keyed else {}
+    events = []
+    for job in jobs:
+        key = (job["topic"], job["idempotency_key"])
+        event = _again(job, known[key]) if key in known else _new(job, moment)
+        if job["idempotency_key"]:
+            known.setdefault(key, (event["job_id"], job["payload_digest"]))
+        events.append(event)
+    return events
+
+
+def _new(job: dict[str, Any], moment: Moment) -> Event:
+    job_id = new_job_id()
+    made = {"job_id": job_id} | job
+    made["idempotency_key"] = job["idempotency_key"] or job_id
+    if job.get("delay_ms"):
+        made["next_attempt_at"] = moment.wall(job["delay_ms"])
+    return Event("job.enqueued", made)
+
+
+def _again(job: dict[str, Any], first: tuple[str, str]) -> Event:
+    job_id, digest = first
+    if digest != job["payload_digest"]:
         raise KeyConflict(
-            f"idempotency key {key!r} of topic {first.topic} belongs to job {first.job_id}, "
-            "which has another payload; use another key"
+            f"idempotency key {job['idempotency_key']!r} of topic {job['topic']} belongs to job "
+            f"{job_id}, which has another payload; use another key"
         )
-    again = ("topic", "correlation_id", "idempotency_key", "payload_digest", "enqueued_from")
-    return Event("job.deduplicated", {"job_id": first.job_id} | {n: fields[n] for n in again})
+    told = ("topic", "correlation_id", "idempotency_key", "payload_digest", "enqueued_from")
+    return Event("job.deduplicated", {"job_id": job_id} | {name: job[name] for name in told})
 
 
-def extended(
-    store: Store, moment: Moment, held: Held, worker: str, lease_s: float, lost: list[Held]
-) -> Event:
-    """The event of an extension; a lost lease is refused and added to ``lost``."""
+def claim(store: Store, moment: Moment, want: Want) -> list[tuple[Job, Event]]:
+    """The next due jobs, each with the event of its lease."""
+    ready = store.know(store.queue.ready(moment, want.topics, want.limit))
+    lease_ms = round(want.lease_s * 1000)
+    return [(job, job.lease(want.worker, lease_ms, moment)) for job in ready]
+
+
+def settle(
+    store: Store, moment: Moment, settled: Iterable[Settled], settings: Settings, dice: float
+) -> list[Event]:
+    """The events of runs that ended: outcomes with their cache writes, or refusals."""
+    events: list[Event] = []
+    written: dict[str, Entry | None] = {}
+    for one in settled:
+        made = _settle_one(store, moment, one.outcome, settings, dice)
+        events += made
+        if made[-1].name == "job.done":
+            events += [_put(store, put, one.outcome.job_id, written) for put in one.puts]
+    return events
+
+
+def _settle_one(
+    store: Store, moment: Moment, outcome: Outcome, settings: Settings, dice: float
+) -> list[Event]:
+    job = store.job(outcome.job_id)
+    if job is None:
+        return [outcome.refused("the job was pruned")]
+    return job.settle(outcome, settings.topic(outcome.topic), dice, moment)
+
+
+def _put(store: Store, put: Put, job_id: str, written: dict[str, Entry | None]) -> Event:
+    """The event of a cache write, over what this same change has written before it."""
+    before = written[put.key] if put.key in written else store.cache.get(put.key)
+    event = put.event(before, job_id)
+    written[put.key] = entries.after(event)
+    return event
+
+
+def extend(
+    store: Store, moment: Moment, leases: Iterable[Held], worker: str, lease_s: float
+) -> list[tuple[Held, Event]]:
+    """Each lease with the event of its extension, or of the refusal where it is over."""
+    return [(held, _extend_one(store, moment, held, worker, lease_s)) for held in leases]
+
+
+def _extend_one(store: Store, moment: Moment, held: Held, worker: str, lease_s: float) -> Event:
     job = store.job(held.job_id)
     ended = job.lease_ended(held.lease_token, moment) if job else "the job was pruned"
     if job and not ended:
         return job.extend(round(lease_s * 1000), held.started_at, moment)
-    lost.append(held)
     named = job.named() if job else {"job_id": held.job_id}
     late = {"worker": worker, "lease_token": held.lease_token, "settle": "extend"}
     return Event("job.settle_refused", named | late | {"reason": ended})
+
+
+def release(store: Store, moment: Moment, leases: Iterable[Held], reason: str) -> list[Event]:
+    """The events of leases handed back; those that are over are passed over."""
+    jobs = [(store.job(held.job_id), held.lease_token) for held in leases]
+    return [
+        job.release(reason) for job, token in jobs if job and not job.lease_ended(token, moment)
+    ]

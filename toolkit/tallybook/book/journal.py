@@ -18,14 +18,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from tallybook.book import store as stores
+from tallybook.book.folding import fold_anew
 from tallybook.book.store import Store
 from tallybook.clock import Clock, Moment
 from tallybook.errors import TallybookError
 from tallybook.event import Event
-from tallybook.fold import MemoryTables, apply
+from tallybook.fold import apply
 from tallybook.layout import Layout
 from tallybook.log.lock import LogLock
-from tallybook.log.reader import Position, history
+from tallybook.log.reader import Position
 from tallybook.log.verify import latest_mark
 from tallybook.log.writer import Batch, Log, Node
 from tallybook.settings import LogSettings
@@ -209,17 +210,3 @@ class Journal:
 
 class _NothingToDo(Exception):
     """A segment was about to be opened, but there is nothing to write into it."""
-
-
-def fold_anew(layout: Layout) -> Store:
-    """A new state.db folded from the whole log; under the lock."""
-    tables, position = fold_history(layout)
-    return stores.write_anew(layout.state, tables, position)
-
-
-def fold_history(layout: Layout) -> tuple[MemoryTables, Position]:
-    """The whole log folded in memory. Raises LogDamaged or FoldRefused with the place."""
-    tables, position = MemoryTables(), Position()
-    for event, position in history(layout):
-        apply(tables, event, position.ordinal)
-    return tables, position

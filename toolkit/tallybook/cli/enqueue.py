@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from tallybook.book.changes import New
 from tallybook.cli import output
 from tallybook.errors import BadInput, TallybookError
 from tallybook.layout import find_book
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from tallybook.book import Book, Receipt
 
 HELP = "enqueue one job, or many from standard input"
+_CHUNK = 1000
 _OPTIONS: Mapping[str, tuple[type, ...]] = {
     "idempotency_key": (str,),
     "priority": (int,),
@@ -42,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
 
     one = None if args.topic == "-" else _one(args)
     with Book.open(find_book(args.book)) as book:
-        receipts = [_enqueued(book, one)] if one else _from_standard_input(book)
+        receipts = book.enqueue_many([one]) if one else _from_standard_input(book)
     new = sum(receipt.is_new for receipt in receipts)
     shown = {
         "enqueued": new,
@@ -53,14 +56,14 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _one(args: argparse.Namespace) -> dict[str, Any]:
+def _one(args: argparse.Namespace) -> New:
     if args.payload is None:
         raise BadInput(
             "give the payload as JSON after the topic, as in: enqueue TOPIC '{\"id\": 7}'"
         )
     options = {name: getattr(args, name) for name in _OPTIONS}
     given = {name: value for name, value in options.items() if value is not None}
-    return {"topic": args.topic, "payload": _json(args.payload, "PAYLOAD"), **given}
+    return New(args.topic, _json(args.payload, "PAYLOAD"), **given)
 
 
 def _from_standard_input(book: Book) -> list[Receipt]:
@@ -68,22 +71,33 @@ def _from_standard_input(book: Book) -> list[Receipt]:
     progress = output.Progress("enqueued")
     number = 0
     try:
-        for raw in sys.stdin.buffer:
-            number += 1
-            if raw.strip():
-                receipts.append(_enqueued(book, _line(raw)))
-                progress.show(len(receipts))
+        while chunk := list(itertools.islice(sys.stdin.buffer, _CHUNK)):
+            receipts += _take(book, chunk, number)
+            number += len(chunk)
+            progress.show(len(receipts))
     except TallybookError as error:
         raise type(error)(
-            f"standard input line {number}: {error}; "
-            f"the {len(receipts)} jobs before it are on disk, nothing after it was read"
+            f"{error}; {output.counted(len(receipts), 'job')} of the lines before are on disk"
         ) from None
     finally:
         progress.close()
     return receipts
 
 
-def _line(raw: bytes) -> dict[str, Any]:
+def _take(book: Book, chunk: list[bytes], before: int) -> list[Receipt]:
+    """Enqueue a chunk of lines with one sync; where a line is bad, none of the chunk is taken."""
+    new = []
+    for number, raw in enumerate(chunk, before + 1):
+        if raw.strip():
+            try:
+                new.append(_line(raw))
+                new[-1].checked(book.settings)
+            except BadInput as error:
+                raise BadInput(f"standard input line {number}: {error}") from None
+    return book.enqueue_many(new)
+
+
+def _line(raw: bytes) -> New:
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -97,7 +111,7 @@ def _line(raw: bytes) -> dict[str, Any]:
         raise BadInput('write {"topic": "…", "payload": …}')
     for name, value in line.items():
         _check_option(name, value)
-    return line
+    return New(**line)
 
 
 def _check_option(name: str, value: Any) -> None:
@@ -114,10 +128,6 @@ def _json(text: str, what: str) -> Any:
         return json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
         raise BadInput(f"{what} is not JSON: {error}") from None
-
-
-def _enqueued(book: Book, line: Mapping[str, Any]) -> Receipt:
-    return book.enqueue(**line)
 
 
 def _told(receipts: list[Receipt], new: int) -> str:

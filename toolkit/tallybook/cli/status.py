@@ -10,7 +10,7 @@ from tallybook.clock import from_text
 from tallybook.layout import find_book
 
 if TYPE_CHECKING:
-    from tallybook.book import Book
+    from tallybook.book import BookView
 
 HELP = "what stands where now: jobs, workers, alerts"
 _SILENT_S = 15.0
@@ -42,14 +42,14 @@ def run(args: argparse.Namespace) -> int:
     return 1 if args.check and shown["alerts"] else 0
 
 
-def _workers(book: Book) -> list[dict[str, Any]]:
+def _workers(book: BookView) -> list[dict[str, Any]]:
     """Workers by their heartbeat files, with how long ago each last beat."""
     from tallybook.worker.beat import signs
 
     return [_worker(book, sign) for _, sign in signs(book)]
 
 
-def _worker(book: Book, sign: dict[str, Any]) -> dict[str, Any]:
+def _worker(book: BookView, sign: dict[str, Any]) -> dict[str, Any]:
     from tallybook.worker.beat import is_dead
 
     now = book.moment()
@@ -64,7 +64,7 @@ def _worker(book: Book, sign: dict[str, Any]) -> dict[str, Any]:
     return shown | {"state": state, "last_beat_s": silent_s, "running": running}
 
 
-def _alerts(book: Book, workers: list[dict[str, Any]]) -> list[str]:
+def _alerts(book: BookView, workers: list[dict[str, Any]]) -> list[str]:
     alerts = [
         f"the log lost its end: {mark.source} saw seq {mark.seq}; see: tallybook log verify"
         for mark in book.lost_marks()
@@ -87,7 +87,7 @@ def _alerts(book: Book, workers: list[dict[str, Any]]) -> list[str]:
     return alerts
 
 
-def _oldest_s(book: Book) -> float | None:
+def _oldest_s(book: BookView) -> float | None:
     oldest = book.oldest_pending_at()
     if oldest is None:
         return None

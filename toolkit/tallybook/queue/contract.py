@@ -16,8 +16,8 @@ class Queue(Protocol):
         """The job of that id."""
         ...
 
-    def by_key(self, topic: str, idempotency_key: str) -> Job | None:
-        """The job that holds an idempotency key of a topic."""
+    def by_keys(self, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, str]]:
+        """{(topic, idempotency key): (job id, payload digest)} of the keys that jobs hold."""
         ...
 
     def put(self, job: Job) -> None:

@@ -47,9 +47,13 @@ create table topics (
 -- the job of an id
 select {columns} from jobs where job_id = ?
 
--- name: by_key
--- the job that holds an idempotency key
-select {columns} from jobs where topic = ? and idempotency_key = ?
+-- name: by_keys
+-- which jobs hold idempotency keys, with the digest of their payload; keys: [[topic, key], …]
+select jobs.topic, jobs.idempotency_key, jobs.job_id, jobs.payload_digest
+from json_each(?) as asked
+join jobs
+  on jobs.topic = json_extract(asked.value, '$[0]')
+  and jobs.idempotency_key = json_extract(asked.value, '$[1]')
 
 -- name: put
 -- a job, new or changed; what enqueueing fixed never changes

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
+
+import orjson
 
 from tallybook import statements
 from tallybook.clock import Moment
@@ -31,9 +32,10 @@ class SqliteQueue:
         """The job of that id."""
         return self._one("get", (job_id,))
 
-    def by_key(self, topic: str, idempotency_key: str) -> Job | None:
-        """The job that holds an idempotency key of a topic."""
-        return self._one("by_key", (topic, idempotency_key))
+    def by_keys(self, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, str]]:
+        """{(topic, idempotency key): (job id, payload digest)} of the keys that jobs hold."""
+        rows = self._connection.execute(_SQL["by_keys"], (orjson.dumps(keys).decode(),))
+        return {(topic, key): (job_id, digest) for topic, key, job_id, digest in rows}
 
     def put(self, job: Job) -> None:
         """Keep the state of a job, new or not."""
@@ -58,7 +60,7 @@ class SqliteQueue:
             {
                 "boot_us": moment.boot_us,
                 "now": moment.wall(),
-                "topics": json.dumps(list(topics)) if topics else None,
+                "topics": orjson.dumps(list(topics)).decode() if topics else None,
                 "limit": limit,
             },
         )

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tallybook.book import Book, Held
+from tallybook.book import Book, BookView, Held
 from tallybook.errors import TallybookError
 from tallybook.event import Event
 from tallybook.layout import FILE_MODE
@@ -156,7 +156,7 @@ class Beat:
         return book.layout.heartbeats / f"{self._worker}.json"
 
 
-def signs(book: Book) -> Iterator[tuple[Path, dict[str, Any]]]:
+def signs(book: BookView) -> Iterator[tuple[Path, dict[str, Any]]]:
     """The heartbeat files of a book; one that vanishes or is none is passed over."""
     for path in sorted(book.layout.heartbeats.glob("*.json")):
         try:
@@ -167,7 +167,7 @@ def signs(book: Book) -> Iterator[tuple[Path, dict[str, Any]]]:
             yield path, sign
 
 
-def is_dead(book: Book, sign: Mapping[str, Any]) -> bool:
+def is_dead(book: BookView, sign: Mapping[str, Any]) -> bool:
     """Whether the worker of a heartbeat file is gone for sure: another boot, or no such process.
 
     Of a worker on another host nothing is known from here.

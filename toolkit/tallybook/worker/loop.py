@@ -9,8 +9,8 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tallybook.book import Book, Held
-from tallybook.errors import BadInput, LeaseLost, TallybookError
+from tallybook.book import Book, Held, Settled, Want
+from tallybook.errors import BadInput, TallybookError
 from tallybook.event import Event
 from tallybook.ids import new_worker_id
 from tallybook.job import Job, Status
@@ -116,8 +116,10 @@ class Worker:
 
     def _thread(self, book: Book, beat: Beat) -> None:
         try:
-            while beat.alive and not self._stop.is_set():
-                if not self._step(book) and self._is_over(book):
+            job: Job | None = None
+            while beat.alive and not (self._stop.is_set() and job is None):
+                job = self._step(book, job)
+                if job is None and not self._stop.is_set() and self._is_over(book):
                     return
             if not beat.alive:
                 raise TallybookError("the heartbeat failed five times in a row; nothing is claimed")
@@ -125,28 +127,32 @@ class Worker:
             self._failure = self._failure or error
             self._stop.set()
 
-    def _step(self, book: Book) -> bool:
-        """Claim and run one job; False where none was due."""
-        job = book.claim(self._name or "", topics=self._topics, lease_s=self._lease_s)
+    def _step(self, book: Book, job: Job | None) -> Job | None:
+        """Run ``job``, settle it and claim the next with the same sync; None where none is due."""
         if job is None:
-            return False
+            found = book.claim_many(self._want())
+        else:
+            found = self._run(book, job)
+        return found[0] if found else None
+
+    def _run(self, book: Book, job: Job) -> list[Job]:
         moment = book.moment()
         self._running.start(Held(job.job_id, job.lease_token, moment.wall()), moment.boot_us)
         try:
-            self._settle(book, job)
+            outcome, puts = run(self._handlers[job.topic], job, book, self._counters)
+            want = None if self._stop.is_set() else self._want()
+            turn = book.turn([Settled(outcome, puts)], want)
         finally:
             self._running.end(job.job_id)
-        return True
-
-    def _settle(self, book: Book, job: Job) -> None:
-        outcome, puts = run(self._handlers[job.topic], job, book, self._counters)
-        try:
-            event = book.settle(outcome, puts)[0].name
-        except LeaseLost as error:
-            log.warning("%s", error)
-            event = "job.settle_refused"
+        for job_id, reason in turn.refused.items():
+            log.warning("job %s: %s; this result is dropped", job_id, reason)
+        event = "job.settle_refused" if turn.refused else turn.events[0].name
         self._counters.settled(job, outcome, event)
         self.runs_ended += 1
+        return turn.jobs
+
+    def _want(self) -> Want:
+        return Want(self._name or "", self._topics, self._lease_s)
 
     def _is_over(self, book: Book) -> bool:
         """Whether a draining worker has nothing left to wait for; else waits a little."""

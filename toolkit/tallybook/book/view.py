@@ -1,0 +1,134 @@
+"""What a book can be asked: jobs, entries, counts, and how far its log is applied."""
+
+from __future__ import annotations
+
+import socket
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tallybook import layout as layouts
+from tallybook.book import store as stores
+from tallybook.book.folding import readable
+from tallybook.book.store import Store
+from tallybook.clock import Clock, Moment, SystemClock
+from tallybook.entry import Entry
+from tallybook.job import Job
+from tallybook.layout import Layout
+from tallybook.log.reader import Position
+from tallybook.log.verify import Mark
+from tallybook.log.writer import Node
+from tallybook.settings import Settings
+from tallybook.settings import load as load_settings
+
+
+class BookView(ABC):
+    """The questions; ``Book`` adds the changes."""
+
+    def __init__(self, layout: Layout, settings: Settings, clock: Clock | None) -> None:
+        self.layout = layout
+        self.settings = settings
+        self.node = node_of(settings)
+        self._clock = clock or SystemClock()
+
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[Store]:
+        """The state, for reading."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the book; it may be opened again."""
+
+    def job(self, job_id: str) -> Job | None:
+        """The job of that id."""
+        with self._reading() as store:
+            return store.queue.get(job_id)
+
+    def jobs(
+        self, *, status: str | None = None, topic: str | None = None, limit: int = 100
+    ) -> list[Job]:
+        """Jobs by status and topic, oldest first."""
+        with self._reading() as store:
+            return store.queue.select(status, topic, limit)
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """{topic: {status: number of jobs}}."""
+        with self._reading() as store:
+            return store.queue.counts()
+
+    def oldest_pending_at(self) -> str | None:
+        """When the oldest pending job was enqueued (RFC 3339)."""
+        with self._reading() as store:
+            return store.queue.oldest_pending_at()
+
+    def enqueued_since(self, ordinal: int) -> int:
+        """How many jobs came after the ``ordinal``-th event of the history."""
+        with self._reading() as store:
+            return store.queue.enqueued_since(ordinal)
+
+    def entry(self, key: str) -> Entry | None:
+        """The cache entry of that key."""
+        with self._reading() as store:
+            return store.cache.get(key)
+
+    def entries(self, limit: int = 100) -> list[Entry]:
+        """Cache entries by key."""
+        with self._reading() as store:
+            return store.cache.select(limit)
+
+    def topics(self) -> dict[str, str]:
+        """{topic: active or paused} of the topics that were ever paused."""
+        with self._reading() as store:
+            return store.queue.topics()
+
+    def position(self) -> Position:
+        """How far the log is applied."""
+        with self._reading() as store:
+            return store.position()
+
+    def lost_marks(self) -> list[Mark]:
+        """Where the log once reached and, by the state folded from it, no longer does."""
+        end = self.position()
+        known = stores.marks(self.layout)
+        return [mark for mark in known if mark.writer == end.writer and mark.seq > end.seq]
+
+    def moment(self) -> Moment:
+        """This instant by the book's clock."""
+        return self._clock.moment()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class ReadBook(BookView):
+    """A book that is only read: takes no lock and changes no byte of it."""
+
+    def __init__(self, path: str | Path, clock: Clock | None = None) -> None:
+        layout = layouts.require_book(Path(path))
+        super().__init__(layout, load_settings(layout.settings), clock)
+        self._store = readable(layout)
+
+    @contextmanager
+    def _reading(self) -> Iterator[Store]:
+        yield self._store
+
+    def close(self) -> None:
+        """Close state.db."""
+        self._store.connection.close()
+
+
+def node_of(settings: Settings) -> Node:
+    """How the node of a book is named: by its settings, else by the host."""
+    host = settings.node.host or socket.gethostname()
+    return Node(settings.node.id or host, host)
