@@ -190,11 +190,11 @@ def test_a_killed_workers_job_comes_back_and_its_heartbeat_is_taken_away(
     place: Path, worker: Starter
 ) -> None:
     (job_id,) = put(place, "slow", 0.5)
-    victim = worker("--lease", "1", "--threads", "1", "--name", "victim")
+    victim = worker("--lease", "2", "--threads", "1", "--name", "victim")
     until(lambda: (place / "running").exists())
     victim.kill()
     victim.wait()
-    drain(worker, "--lease", "1")
+    drain(worker, "--lease", "2")
     kinds = [e["event"] for e in events(place / "book") if e.get("job_id") == job_id]
     kinds = [kind for kind in kinds if kind != "job.extended"]
     assert kinds == ["job.enqueued", "job.leased", "job.lease_expired", "job.leased", "job.done"]
@@ -228,11 +228,11 @@ def test_a_second_signal_hands_the_running_job_back_uncounted(place: Path, worke
 
 def test_a_stopped_worker_that_wakes_cannot_change_its_job(place: Path, worker: Starter) -> None:
     (job_id,) = put(place, "slow", 0.5)
-    victim = worker("--lease", "1", "--threads", "1", "--name", "sleeper")
+    victim = worker("--lease", "2", "--threads", "1", "--name", "sleeper")
     until(lambda: (place / "running").exists())
     with Book.open(place / "book") as book, book.hold():
         os.kill(victim.pid, signal.SIGSTOP)
-    drain(worker, "--lease", "1")
+    drain(worker, "--lease", "2")
     os.kill(victim.pid, signal.SIGCONT)
     until(lambda: final(place, "job.settle_refused"))
     refused = final(place, "job.settle_refused")

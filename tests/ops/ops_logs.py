@@ -304,8 +304,8 @@ class RandomJob:
             log.expired(self.name, at, token=self.token, rescue_count=self.rescues, reason=reason)
             self.status = "pending"
         elif kind == "released":
-            log.event("job.released", at, job_id=self.name, topic="t", worker="w1",
-                      lease_token=self.token, reason="drained", rescue_count=self.rescues)  # fmt: skip
+            fields = {"lease_token": self.token, "rescue_count": self.rescues, "worker": "w1"}
+            log.event("job.released", at, job_id=self.name, topic="t", reason="drained", **fields)
             self.status = "pending"
         else:
             self._settle(log, at, kind)

@@ -15,6 +15,8 @@ from tallybook.event import Event, decode
 from tallybook.fold import MemoryTables, apply
 
 SEEDS = range(6)
+SAME = ("topic", "idempotency_key", "priority", "attempt_count", "rescue_count", "max_attempts",
+        "lease_token", "locked_by", "last_error", "error_type")  # fmt: skip
 
 
 def history(book: Path) -> list[Event]:
@@ -54,8 +56,7 @@ def test_the_models_leave_the_same_jobs_as_the_fold_of_the_runtime(
     for row in found:
         job = wanted[row["job_id"]]
         assert row["status"] == job.status
-        for name in ("topic", "idempotency_key", "priority", "attempt_count", "rescue_count",
-                     "max_attempts", "lease_token", "locked_by", "last_error", "error_type"):  # fmt: skip
+        for name in SAME:
             assert row[name] == getattr(job, name), (name, row)
         for name in ("created_at", "updated_at", "finished_at", "locked_until", "next_attempt_at"):
             moment = row[name] and row[name].strftime("%Y-%m-%dT%H:%M:%S.%fZ")

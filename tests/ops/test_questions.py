@@ -85,7 +85,7 @@ def test_a_start_before_its_enqueue_is_counted_as_negative(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("every", ["10s", "7m", "1h", "1d"])
+@pytest.mark.parametrize("every", ["auto", "1500ms", "7m", "1h", "1d"])
 def test_windows_lose_and_double_nothing(tmp_path: Path, seed: int, every: str) -> None:
     random_history(tmp_path, seed)
     with ops.open(tmp_path) as warehouse:
@@ -103,15 +103,18 @@ def test_a_day_has_as_many_hours_as_its_zone_says(day: str, hours: int) -> None:
     berlin = ZoneInfo("Europe/Berlin")
     start = windows.instant(day, berlin)
     assert start is not None
-    days = windows.split(start, start + timedelta(hours=hours), 86_400, berlin)
+    days = windows.split(start, start + timedelta(hours=hours), timedelta(days=1), berlin)
     assert [(w.start_at, w.covered_s) for w in days] == [(start, hours * 3600.0)]
-    assert len(windows.split(start, start + timedelta(hours=hours), 3600, berlin)) == hours
+    assert (
+        len(windows.split(start, start + timedelta(hours=hours), timedelta(hours=1), berlin))
+        == hours
+    )
 
 
 def test_hours_begin_at_the_full_hour_of_a_zone_with_half_hours() -> None:
     kolkata = ZoneInfo("Asia/Kolkata")
     since = datetime(2026, 6, 1, 10, 10, tzinfo=UTC)
-    (window,) = windows.split(since, since + timedelta(minutes=5), 3600, kolkata)
+    (window,) = windows.split(since, since + timedelta(minutes=5), timedelta(hours=1), kolkata)
     assert window.start_at.astimezone(kolkata).minute == 0 and window.covered_s == 300
 
 

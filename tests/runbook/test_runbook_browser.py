@@ -44,6 +44,18 @@ COLOURED = """
 """
 
 
+def test_without_chromium_a_test_is_skipped_and_in_ci_it_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CI", raising=False)
+    with pytest.raises(pytest.skip.Exception, match="no Chromium here"):
+        chromium.executable()
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match="CI must have Chromium"):
+        chromium.executable()
+
+
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The reports of two runbooks on the sample book."""

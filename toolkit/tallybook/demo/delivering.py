@@ -29,7 +29,10 @@ _FINAL = ("done", "dead")
 class _Watch:
     """Looks at the book and the processes each time it is asked how far the jobs are."""
 
-    def __init__(self, book: Book, children: Children, progress: Callable[[int, int], None]):
+    def __init__(
+        self, book: Book, children: Children, progress: Callable[[str, int, int], None]
+    ) -> None:
+        self.stage = "deliver"
         self._book = book
         self._children = children
         self._progress = progress
@@ -40,7 +43,7 @@ class _Watch:
         counts = self._book.counts().get(TOPIC, {})
         total = sum(counts.values())
         settled = sum(counts.get(status, 0) for status in _FINAL)
-        self._progress(settled, total)
+        self._progress(self.stage, settled, total)
         return settled / total
 
 
@@ -53,7 +56,7 @@ def deliver(
 ) -> tuple[Victim, Victim]:
     """Deliver all jobs of the book; returns the victim that was killed and the one stopped."""
     start = _Starter(cloud_url, place, children)
-    watch = _Watch(book, children, lambda done, total: progress("deliver", done, total))
+    watch = _Watch(book, children, progress)
     victims = [start.victim(KILLED), start.victim(STOPPED)]
     for name in WORKERS:
         start.worker(name)
@@ -62,8 +65,10 @@ def deliver(
     killer.kill(book, killed)
     killer.stop(book, stopped)
     start.worker(REPLACEMENT, threads=1)
+    watch.stage = "deliver with one worker killed and one stopped"
     _until(lambda: killer.is_settled_by_another(book, stopped), watch, "the rescue of a job")
     killer.wake(stopped)
+    watch.stage = "deliver to the end"
     ended = (*WORKERS, REPLACEMENT, STOPPED)
     _until(lambda: children.ended(*ended), watch, "the end of all workers")
     if watch.settled() < 1:

@@ -54,7 +54,7 @@ def latency(
     """
     if by is not None and by not in GROUPS:
         raise BadInput(f"cannot group by {by!r}; choose topic or worker")
-    spans = _windows(warehouse, every, since, until, zone)
+    spans = _windows(warehouse, every, since, until, zone, "arrival_span")
     found = warehouse.frame("latency", {**_bounds(spans), "by": by or ""})
     found = found.drop([] if every else ["window_start", "window_end"])
     named = found.drop("group") if by is None else found.rename({"group": by})
@@ -89,8 +89,8 @@ def latency_cells(
     until: Instant = None,
     zone: str = "UTC",
 ) -> polars.DataFrame:
-    """One row a window of arrival and a band of total time (from_s, to_s): jobs."""
-    return _by_window(warehouse, "latency_cells", every, since, until, zone)
+    """One row a window of arrival and a band of total time (from_s, to_s): jobs; else nulls, 0."""
+    return _by_window(warehouse, "latency_cells", every, since, until, zone, "arrival_span")
 
 
 def failures(
@@ -101,7 +101,7 @@ def failures(
     until: Instant = None,
     zone: str = "UTC",
 ) -> polars.DataFrame:
-    """One row a window and reason with failed attempts: attempts."""
+    """One row a window and reason with failed attempts: attempts; a window without has null, 0."""
     return _by_window(warehouse, "failures", every, since, until, zone)
 
 
@@ -113,7 +113,10 @@ def busy(
     until: Instant = None,
     zone: str = "UTC",
 ) -> polars.DataFrame:
-    """One row a window and worker: held_s (seconds of leases held) and held (leases on average)."""
+    """One row a window and worker: held_s (seconds of leases held) and held (leases on average).
+
+    A window in which no lease was held has one row, with null and 0.
+    """
     return _by_window(warehouse, "busy", every, since, until, zone)
 
 
@@ -139,11 +142,11 @@ def trace(warehouse: Warehouse, id: str) -> polars.DataFrame:
 
 
 def span(
-    warehouse: Warehouse, since: Instant, until: Instant, zone: str = "UTC"
+    warehouse: Warehouse, since: Instant, until: Instant, zone: str = "UTC", of: str = "log_span"
 ) -> tuple[datetime, datetime]:
-    """The asked span, else that of the log; its end is not part of it."""
+    """The asked span, else that of the log (or of the arrivals); its end is not part of it."""
     named = windows.named_zone(zone)
-    first, last = warehouse.sql(statements.query("log_span")).fetchall()[0]
+    first, last = warehouse.sql(statements.query(of)).fetchall()[0]
     epoch = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
     start = windows.instant(since, named) or first or epoch
     end = windows.instant(until, named) or (last or start) + timedelta(microseconds=1)
@@ -153,19 +156,30 @@ def span(
 
 
 def _windows(
-    warehouse: Warehouse, every: str | None, since: Instant, until: Instant, zone: str
+    warehouse: Warehouse,
+    every: str | None,
+    since: Instant,
+    until: Instant,
+    zone: str,
+    of: str = "log_span",
 ) -> list[Window]:
-    start, end = span(warehouse, since, until, zone)
+    start, end = span(warehouse, since, until, zone, of)
     if every is None:
         return [Window(start, end, (end - start).total_seconds())]
-    step = windows.step_s(every, end - start)
+    step = windows.length(every, end - start)
     return windows.split(start, end, step, windows.named_zone(zone))
 
 
 def _by_window(
-    warehouse: Warehouse, name: str, every: str, since: Instant, until: Instant, zone: str
+    warehouse: Warehouse,
+    name: str,
+    every: str,
+    since: Instant,
+    until: Instant,
+    zone: str,
+    of: str = "log_span",
 ) -> polars.DataFrame:
-    spans = _windows(warehouse, every, since, until, zone)
+    spans = _windows(warehouse, every, since, until, zone, of)
     return _in_zone(warehouse.frame(name, _bounds(spans)), zone)
 
 

@@ -7,11 +7,14 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tallybook.errors import BadInput
 
-DAY_S = 86_400
+DAY = timedelta(days=1)
 MOST_WINDOWS = 10_000
 _AUTO_WINDOWS = 90
-_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200)
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": DAY_S}
+_STEPS_MS = (
+    10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000,
+    600_000, 900_000, 1_800_000, 3_600_000, 7_200_000, 10_800_000, 21_600_000, 43_200_000,
+)  # fmt: skip
+_UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 Instant = str | datetime | None
 
@@ -46,35 +49,32 @@ def instant(given: Instant, zone: ZoneInfo) -> datetime | None:
     return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC)
 
 
-def step_s(every: str, span: timedelta) -> int:
-    """The length of ``every`` ("30s", "5m", "1h", "1d" or "auto") in seconds."""
+def length(every: str, span: timedelta) -> timedelta:
+    """The length of ``every``: "100ms", "30s", "5m", "1h", "1d" or "auto" (about 90 windows)."""
     if every == "auto":
-        wanted = span.total_seconds() / _AUTO_WINDOWS
-        return next((step for step in _STEPS if step >= wanted), _whole_days(wanted))
-    match = re.fullmatch(r"([0-9]{1,6})([smhd])", every)
-    seconds = int(match[1]) * _UNITS[match[2]] if match else 0
-    if seconds < 1 or (seconds > DAY_S and seconds % DAY_S):
-        raise BadInput(f"no window of {every!r}; write it like 30s, 5m, 1h, 1d or auto")
-    return seconds
+        wanted = span / _AUTO_WINDOWS
+        steps = (timedelta(milliseconds=step) for step in _STEPS_MS)
+        return next((step for step in steps if step >= wanted), -(-wanted // DAY) * DAY)
+    match = re.fullmatch(r"([0-9]{1,6})(ms|s|m|h|d)", every)
+    step = timedelta(milliseconds=int(match[1]) * _UNITS_MS[match[2]]) if match else timedelta()
+    if not step or (step > DAY and step % DAY):
+        raise BadInput(f"no window of {every!r}; write it like 100ms, 30s, 5m, 1h, 1d or auto")
+    return step
 
 
-def _whole_days(seconds: float) -> int:
-    return max(1, -int(-seconds // DAY_S)) * DAY_S
-
-
-def split(since: datetime, until: datetime, step: int, zone: ZoneInfo) -> list[Window]:
+def split(since: datetime, until: datetime, step: timedelta, zone: ZoneInfo) -> list[Window]:
     """The windows that cover ``since`` to ``until``, counted from each midnight of ``zone``.
 
     A window never crosses midnight; a day window has 23 or 25 hours where the zone says so.
     """
     if until <= since:
         raise BadInput(f"since {since.isoformat()} is not before until {until.isoformat()}")
-    if (until - since).total_seconds() / step > MOST_WINDOWS:
-        raise BadInput(f"more than {MOST_WINDOWS:,} windows of {step} s; choose a longer one")
+    if (until - since) / step > MOST_WINDOWS:
+        raise BadInput(f"more than {MOST_WINDOWS:,} windows of {step}; choose a longer one")
     windows: list[Window] = []
     day = since.astimezone(zone).date()
     while (start := _midnight(day, zone)) < until:
-        after = day + timedelta(days=max(1, step // DAY_S))
+        after = day + max(step, DAY)
         windows += _split_day(start, _midnight(after, zone), step, since, until)
         day = after
     return windows
@@ -85,14 +85,13 @@ def _midnight(day: date, zone: ZoneInfo) -> datetime:
 
 
 def _split_day(
-    start: datetime, end: datetime, step: int, since: datetime, until: datetime
+    start: datetime, end: datetime, step: timedelta, since: datetime, until: datetime
 ) -> list[Window]:
     windows = []
-    length = end - start if step >= DAY_S else timedelta(seconds=step)
-    first = max(0, (since - start) // length)
-    at = start + first * length
+    width = end - start if step >= DAY else step
+    at = start + max(0, (since - start) // width) * width
     while at < min(end, until):
-        over = min(at + length, end)
+        over = min(at + width, end)
         covered = (min(over, until) - max(at, since)).total_seconds()
         windows.append(Window(at, over, covered))
         at = over

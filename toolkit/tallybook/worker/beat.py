@@ -128,6 +128,7 @@ class Beat:
         if due:
             lost = book.extend(due, self._worker, self._lease_s)
             self._running.moved(due, lost, now_us)
+            self._counters.add("refused_count", len(lost))
         rescued = [e for e in book.rescue() if e.name == "job.lease_expired"]
         timeouts = [event for event in rescued if event["reason"] == "expired"]
         self._counters.add("rescued_count", len(rescued))

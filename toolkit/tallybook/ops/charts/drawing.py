@@ -57,18 +57,22 @@ def time_axis(frame: polars.DataFrame, name: str, zone: str, *, quiet: bool = Fa
     panel that stands above another with the same axis.
     """
     alt = altair_module()
-    first, last = frame[name].min(), frame[name].max()
+    first, last = _reach(frame, name)
     if not isinstance(first, datetime) or not isinstance(last, datetime):
         raise TypeError(f"{name} is no time")
     one_day = first.date() == last.date()
     title = f"{first:%Y-%m-%d}, time in {zone}" if one_day else f"time in {zone}"
     axis = alt.Axis(labelOverlap=True, tickCount=8, format=_clock(last - first), labels=not quiet)
-    return alt.X(
-        f"{name}:T",
-        title=None if quiet else title,
-        scale=alt.Scale(type="utc", padding=0),
-        axis=axis,
-    )
+    reach = [_plain(first.replace(tzinfo=None)), _plain(last.replace(tzinfo=None))]
+    scale = alt.Scale(type="utc", padding=0, domain=reach)
+    return alt.X(f"{name}:T", title=None if quiet else title, scale=scale, axis=axis)
+
+
+def _reach(frame: polars.DataFrame, name: str) -> tuple[object, object]:
+    """From the first window to the end of the last one; without windows, of the times named."""
+    ends = [column for column in frame.columns if column in ("window_start", "window_end")]
+    times = [frame[column] for column in ends or [name]]
+    return times[0].min(), times[-1].max()
 
 
 def _clock(span: timedelta) -> str:

@@ -57,16 +57,17 @@ def retries_by_reason(
     """Attempts that failed in each window, stacked by reason."""
     title = "Failed attempts over time"
     frame = questions.failures(warehouse, every=every, since=since, until=until, zone=zone)
-    if frame.is_empty():
+    failed = frame.drop_nulls("reason")
+    if failed.is_empty():
         return drawing.empty(title, _NOTHING)
     alt = drawing.altair_module()
-    counted = frame.group_by("reason").agg(polars.col("attempts").sum())
+    counted = failed.group_by("reason").agg(polars.col("attempts").sum())
     ranked = counted.sort("attempts", "reason", descending=[True, False])["reason"].to_list()
     named = ranked[:_NAMED]
     reason = (
         polars.when(polars.col("reason").is_in(named)).then("reason").otherwise(polars.lit(_OTHER))
     )
-    folded = frame.with_columns(reason=reason).group_by("window_start", "window_end", "reason")
+    folded = failed.with_columns(reason=reason).group_by("window_start", "window_end", "reason")
     stacked = folded.agg(polars.col("attempts").sum()).sort("window_start", "reason")
     names = named + ([_OTHER] if len(ranked) > _NAMED else [])
     bars = alt.Chart(drawing.rows(stacked)).mark_bar(

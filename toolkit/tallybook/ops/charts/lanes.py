@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars
 
 from tallybook.ops import questions
@@ -27,13 +29,15 @@ def lease_lanes(
 ) -> Chart:
     """How busy each worker was, and over it each lease that its holder did not end in time."""
     title = "Leases by worker"
-    busy = questions.busy(warehouse, every=every, since=since, until=until, zone=zone)
+    every_window = questions.busy(warehouse, every=every, since=since, until=until, zone=zone)
+    busy = every_window.drop_nulls("worker")
     if busy.is_empty():
         return drawing.empty(title, "no lease was held in this span")
     stuck = _stuck(warehouse, since, until, zone)
     lanes = _lanes(busy, stuck)
     shown = stuck.filter(polars.col("worker").is_in(lanes)).head(_MOST_STUCK)
-    layers = [_busy(busy.filter(polars.col("worker").is_in(lanes)), lanes, zone)]
+    x = drawing.time_axis(every_window, "window_start", zone)
+    layers = [_busy(busy.filter(polars.col("worker").is_in(lanes)), lanes, x)]
     if shown.height:
         layers.append(_bars(shown, lanes))
     alt = drawing.altair_module()
@@ -65,10 +69,10 @@ def _lanes(busy: polars.DataFrame, stuck: polars.DataFrame) -> list[str]:
     return sorted(ranked["worker"].head(_MOST_LANES).to_list())
 
 
-def _busy(busy: polars.DataFrame, lanes: list[str], zone: str) -> Chart:
+def _busy(busy: polars.DataFrame, lanes: list[str], x: Any) -> Chart:
     alt = drawing.altair_module()
     return alt.Chart(drawing.rows(busy)).mark_rect(tooltip=True).encode(
-        x=drawing.time_axis(busy, "window_start", zone),
+        x=x,
         x2="window_end:T",
         y=alt.Y("worker:N", title=None, sort=lanes),
         color=alt.Color("held:Q", title="leases held",

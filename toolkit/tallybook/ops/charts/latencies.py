@@ -26,18 +26,20 @@ def latency_bands(
     title = "Latency by time of arrival"
     frame = questions.latency(warehouse, every=every, since=since, until=until, zone=zone)
     long = _long(frame, "window_start")
-    if long.is_empty():
+    if long["seconds"].null_count() == long.height:
         return drawing.empty(title, "no job of this span has started")
     alt = drawing.altair_module()
     scale = drawing.colours(_MARKS, (BLUE, ORANGE, RED))
     panels = [
         alt.Chart(drawing.rows(long.filter(polars.col("measure") == measure)))
-        .mark_line(strokeWidth=1.8, point=long.height < 200)
+        .mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=10))
         .encode(
-            x=drawing.time_axis(long, "window_start", zone, quiet=measure != "total"),
+            x=drawing.time_axis(frame, "window_start", zone, quiet=measure != "total"),
             y=alt.Y("seconds:Q", title=f"{measure} (s)"),
-            color=alt.Color("mark:N", title=None, scale=scale),
-            strokeDash=alt.StrokeDash("mark:N", title=None, scale=drawing.dashes(_MARKS)),
+            color=alt.Color("mark:N", title=None, scale=scale,
+                            legend=alt.Legend(symbolType="stroke")),
+            strokeDash=alt.StrokeDash("mark:N", title=None, scale=drawing.dashes(_MARKS),
+                                      legend=alt.Legend(symbolType="stroke")),
         )
         .properties(width=WIDTH, height=120)
         for measure in _MEASURES
@@ -58,10 +60,11 @@ def latency_heatmap(
     """How many jobs took how long from due to end, by when they were enqueued."""
     title = "How long jobs take, by time of arrival"
     frame = questions.latency_cells(warehouse, every=every, since=since, until=until, zone=zone)
-    if frame.is_empty():
+    ended = frame.drop_nulls("from_s")
+    if ended.is_empty():
         return drawing.empty(title, "no job of this span has ended")
     alt = drawing.altair_module()
-    cells = alt.Chart(drawing.rows(frame)).mark_rect(tooltip=True)
+    cells = alt.Chart(drawing.rows(ended)).mark_rect(tooltip=True)
     chart = cells.encode(
         x=drawing.time_axis(frame, "window_start", zone),
         x2="window_end:T",
@@ -87,7 +90,7 @@ def before_after(warehouse: Warehouse, *, moment: Instant = None, zone: str = "U
         )
         for side, since, until in (("before", start, middle), ("after", middle, end))
     ]
-    long = polars.concat(sides)
+    long = polars.concat(sides).drop_nulls()
     if long.is_empty():
         return drawing.empty(title, "no job has started")
     shown = middle.astimezone(windows.named_zone(zone))
@@ -115,8 +118,8 @@ def _dumbbells(long: polars.DataFrame) -> Chart:
 
 
 def _long(frame: polars.DataFrame, *index: str) -> polars.DataFrame:
-    """One row a measure and percentile; those that nothing was measured for are left out."""
+    """One row a measure and percentile; null where nothing was measured, so that a line breaks."""
     columns = [f"{measure}_{mark}_s" for measure in _MEASURES for mark in _MARKS]
     long = frame.unpivot(columns, index=list(index), variable_name="name", value_name="seconds")
     parts = polars.col("name").str.split("_")
-    return long.with_columns(measure=parts.list.get(0), mark=parts.list.get(1)).drop_nulls()
+    return long.with_columns(measure=parts.list.get(0), mark=parts.list.get(1))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import polars
 
 from tallybook.ops import questions
@@ -12,6 +14,13 @@ from tallybook.ops.windows import Instant
 
 _RATES = ("arrivals", "starts", "completions")
 _DEPTHS = ("pending", "leased", "dead")
+_UNITS = {
+    timedelta(days=1): "day",
+    timedelta(hours=1): "hour",
+    timedelta(minutes=1): "minute",
+    timedelta(seconds=1): "second",
+    timedelta(milliseconds=1): "millisecond",
+}
 
 
 def throughput(
@@ -71,9 +80,8 @@ def depth(
 def _width(frame: polars.DataFrame) -> str:
     """The length of the windows in words."""
     widest = frame.select((polars.col("window_end") - polars.col("window_start")).max()).item()
-    seconds = int(widest.total_seconds())
-    for unit, word in ((86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")):
-        if seconds >= unit and seconds % unit == 0:
-            count = seconds // unit
+    for unit, word in _UNITS.items():
+        if widest >= unit and not widest % unit:
+            count = widest // unit
             return word if count == 1 else f"{count} {word}s"
-    return f"{seconds} seconds"
+    return str(widest)

@@ -1,4 +1,4 @@
--- one row a window and worker that held a lease in it: seconds of leases held, and leases on average
+-- one row a window and worker that held a lease in it: seconds held, leases on average; else one, worker null
 with windows as (
     select
         unnest($starts::timestamptz[]) as window_start,
@@ -24,14 +24,14 @@ shares as (
         (epoch_us(least(held.over_at, windows.window_end)) - epoch_us(greatest(held.leased_at, windows.window_start)))
             / 1000000.0 as held_s
     from windows
-    inner join held on held.leased_at < windows.window_end and held.over_at > windows.window_start
+    left join held on held.leased_at < windows.window_end and held.over_at > windows.window_start
 )
 select
     window_start,
     window_end,
     worker,
-    sum(held_s) as held_s,
-    sum(held_s) * 1000000.0 / (epoch_us(window_end) - epoch_us(window_start)) as held
+    coalesce(sum(held_s), 0) as held_s,
+    coalesce(sum(held_s), 0) * 1000000.0 / (epoch_us(window_end) - epoch_us(window_start)) as held
 from shares
 group by window_start, window_end, worker
 order by window_start, worker

@@ -1,4 +1,4 @@
--- one row a window and reason with failed attempts in it
+-- one row a window and reason with failed attempts in it; a window without any has one row, reason null
 with windows as (
     select
         unnest($starts::timestamptz[]) as window_start,
@@ -13,8 +13,8 @@ select
     windows.window_start,
     windows.window_end,
     failed.reason,
-    count(*) as attempts
+    count(failed.reason) as attempts
 from windows
-inner join failed on failed.occurred_at >= windows.window_start and failed.occurred_at < windows.window_end
+left join failed on failed.occurred_at >= windows.window_start and failed.occurred_at < windows.window_end
 group by windows.window_start, windows.window_end, failed.reason
 order by windows.window_start, failed.reason
