@@ -15,6 +15,8 @@ import orjson
 
 from tallybook.clock import Moment
 from tallybook.ids import new_writer_id
+from tallybook.payload import redacted
+from tallybook.settings import Keeping
 
 VERSION = 1
 
@@ -44,12 +46,14 @@ EVENTS: Mapping[str, tuple[str, ...]] = {
     "job.enqueued": (
         *_JOB, "payload", "payload_digest", "priority", "idempotency_key", "enqueued_from",
         "max_attempts", "delay_ms", "next_attempt_at", "resource", "ordering_key", "expires_at",
-        "timeout_s",
+        "timeout_s", "redacted",
     ),
-    "job.deduplicated": (*_JOB, "idempotency_key", "payload_digest", "enqueued_from"),
+    "job.deduplicated": (
+        *_JOB, "idempotency_key", "payload_digest", "enqueued_from", "redacted",
+    ),
     "job.leased": (*_LEASE, "lease_ms", "locked_until", "attempt_count", "rescue_count"),
     "job.extended": (*_LEASE, "lease_ms", "locked_until", "started_at"),
-    "job.done": (*_RUN, "result"),
+    "job.done": (*_RUN, "result", "redacted"),
     "job.retry_scheduled": (
         *_RUN, *_ERROR, "delay_ms", "next_attempt_at", "retry_after_ms", "reason",
     ),
@@ -86,7 +90,11 @@ EVENTS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A change that happened. ``seq`` is 0 until the log has taken it."""
+    """A change that happened. ``seq`` is 0 until the log has taken it.
+
+    ``withheld`` are the true values of fields that the log does not get, or not whole: whoever
+    made the event can read them, whoever reads it from the log cannot.
+    """
 
     name: str
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -95,13 +103,30 @@ class Event:
     boot_us: int = 0
     writer: str = ""
     boot_id: str = ""
+    withheld: Mapping[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Any:
-        return self.fields[name]
+        return self.withheld[name] if name in self.withheld else self.fields[name]
 
     def get(self, name: str, default: Any = None) -> Any:
         """The field ``name``, or ``default`` where this event has none."""
-        return self.fields.get(name, default)
+        return self.withheld[name] if name in self.withheld else self.fields.get(name, default)
+
+    def withholding(self, keeping: Keeping) -> Event:
+        """This event with all that ``keeping`` does not let into the log moved to ``withheld``."""
+        if keeping.keeps_all:
+            return self
+        left_out = [name for name in keeping.leaves_out if self.fields.get(name) is not None]
+        kept = {name: value for name, value in self.fields.items() if name not in left_out}
+        named = list(left_out)
+        for name in {"payload", "result"} & kept.keys():
+            kept[name], places = redacted(kept[name], keeping.redact, name)
+            named += places
+        if not named:
+            return self
+        changed = {place.partition(".")[0].partition("[")[0] for place in named}
+        withheld = {name: self.fields[name] for name in changed}
+        return replace(self, fields=kept | {"redacted": named}, withheld=withheld)
 
     def stamped(self, seq: int, writer: str, moment: Moment) -> Event:
         """This event as the log takes it, at ``moment``."""

@@ -128,8 +128,13 @@ class Job(NamedTuple):
 
     @property
     def payload(self) -> Any:
-        """The payload as Python objects, parsed anew each time."""
-        return orjson.loads(self.payload_json)
+        """The payload as Python objects, parsed anew each time; None where it is lost."""
+        return orjson.loads(self.payload_json) if self.payload_json else None
+
+    @property
+    def payload_is_lost(self) -> bool:
+        """Whether this job was folded from a log that does not keep its payload, or not whole."""
+        return not self.payload_json
 
     def named(self) -> dict[str, Any]:
         """The fields that name this job in every event of it."""
@@ -291,8 +296,8 @@ def enqueued(event: Event, ordinal: int) -> Job:
     return Job(
         job_id=event["job_id"],
         topic=event["topic"],
-        payload_json=_json(event.get("payload")),
-        payload_digest=event["payload_digest"],
+        payload_json=_payload_json(event),
+        payload_digest=event.get("payload_digest", ""),
         idempotency_key=event["idempotency_key"],
         ordinal=ordinal,
         priority=event.get("priority", 0),
@@ -334,6 +339,13 @@ def _check_token(job: Job, event: Event) -> None:
             f"seq {event.seq}: {event.name} of job {job.job_id} names lease "
             f"{event['lease_token']} where lease {due} is due"
         )
+
+
+def _payload_json(event: Event) -> str:
+    """The payload of an enqueue; no text where the log was not to keep it, or not whole."""
+    left_out = () if "payload" in event.withheld else event.get("redacted", ())
+    lost = any(place.startswith("payload") and place != "payload_digest" for place in left_out)
+    return "" if lost else _json(event.get("payload"))
 
 
 def _json(value: Any) -> str:

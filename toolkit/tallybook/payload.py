@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import orjson
@@ -65,6 +66,24 @@ def _text_problem(text: str, place: str) -> str | None:
     if _LONE_SURROGATE.search(text):
         return f"{place}: holds a lone surrogate, which is no Unicode text"
     return None
+
+
+def redacted(value: Any, names: Collection[str], place: str) -> tuple[Any, list[str]]:
+    """``value`` with null under each of ``names`` at any depth, and the places of those."""
+    if isinstance(value, dict):
+        parts: Iterable[tuple[Any, Any, str]] = (
+            (name, item, f"{place}.{name}") for name, item in value.items()
+        )
+    elif isinstance(value, list | tuple):
+        parts = ((number, item, f"{place}[{number}]") for number, item in enumerate(value))
+    else:
+        return value, []
+    kept, places = {}, []
+    for name, item, path in parts:
+        found = (None, [path]) if name in names else redacted(item, names, path)
+        kept[name] = found[0]
+        places += found[1]
+    return (kept if isinstance(value, dict) else list(kept.values())), places
 
 
 def checked_topic(topic: str) -> str:

@@ -1,10 +1,11 @@
 """Settings of a book: ``book.toml``, checked whole when the book is opened.
 
 [node]                      id, host: how this node is named in the log
-[log]                       lock_wait_s, segment_bytes
+[log]                       lock_wait_s, segment_bytes, segment_age_s, durability,
+                            sync_interval_ms, payload, checkpoint_events
 [worker]                    metrics_interval_s
 [topics."NAME"]             max_attempts, backoff_first_s, backoff_base, backoff_cap_s,
-                            jitter, jitter_cap_s, max_rescues
+                            jitter, jitter_cap_s, max_rescues, payload, redact
 """
 
 from __future__ import annotations
@@ -29,10 +30,16 @@ class NodeSettings:
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
-    """How the log is written: how long to wait for its lock, and when a segment is full."""
+    """How the log is written: how long to wait for its lock, when a segment is closed, when what
+    was written is synced, what of a payload is kept, and how often the state is kept whole."""
 
     lock_wait_s: float = 30.0
     segment_bytes: int = 64 * 1024 * 1024
+    segment_age_s: float = 86400.0
+    durability: str = "full"
+    sync_interval_ms: int = 100
+    payload: str = "full"
+    checkpoint_events: int = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +60,36 @@ class TopicSettings:
     backoff_cap_s: float = 300.0
     jitter: float = 0.2
     jitter_cap_s: float = 30.0
+    payload: str = ""
+    redact: tuple[str, ...] = ()
 
     def backoff_s(self, attempt_count: int, dice: float) -> float:
         """Seconds to wait after ``attempt_count`` failed attempts; ``dice`` is in [0, 1)."""
         steps = min(max(attempt_count - 1, 0), 64)
         delay = min(self.backoff_cap_s, self.backoff_first_s * self.backoff_base**steps)
         return delay + dice * min(self.jitter * delay, self.jitter_cap_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """What the log keeps of the payloads of a topic: ``full``, ``digest`` or ``none``, and which
+    names are redacted at any depth."""
+
+    payload: str = "full"
+    redact: tuple[str, ...] = ()
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether every event goes into the log as it is."""
+        return self.payload == "full" and not self.redact
+
+    @property
+    def leaves_out(self) -> tuple[str, ...]:
+        """The fields that the log does not get at all."""
+        return _LEFT_OUT[self.payload]
+
+
+_LEFT_OUT = {"full": (), "digest": ("payload",), "none": ("payload", "payload_digest")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +105,22 @@ class Settings:
         """The rules of a topic; the defaults where none are written."""
         return self.topics.get(name) or TopicSettings()
 
+    def keeping(self, topic: str) -> Keeping:
+        """What the log keeps of the payloads of ``topic``."""
+        rules = self.topic(topic)
+        return Keeping(rules.payload or self.log.payload, rules.redact)
+
+    @property
+    def withholds(self) -> bool:
+        """Whether the log of this book lacks anything that state.db has."""
+        return not all(self.keeping(topic).keeps_all for topic in ("", *self.topics))
+
 
 _SMALLEST: Mapping[str, float] = {
     "segment_bytes": 1024,
+    "segment_age_s": 1,
+    "sync_interval_ms": 1,
+    "checkpoint_events": 100,
     "metrics_interval_s": 0.1,
     "max_attempts": 1,
     "backoff_first_s": 0.001,
@@ -84,6 +128,8 @@ _SMALLEST: Mapping[str, float] = {
 }
 _LARGEST: Mapping[str, float] = {
     "lock_wait_s": 3600,
+    "segment_age_s": 86400 * 366,
+    "sync_interval_ms": 60_000,
     "metrics_interval_s": 3600,
     "max_attempts": 1000,
     "max_rescues": 1000,
@@ -91,6 +137,10 @@ _LARGEST: Mapping[str, float] = {
     "backoff_cap_s": 86400 * 30,
     "jitter": 1,
     "jitter_cap_s": 86400,
+}
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "durability": ("full", "interval"),
+    "payload": ("full", "digest", "none"),
 }
 
 
@@ -146,10 +196,10 @@ def _known(raw: Mapping[str, Any], names: list[str] | tuple[str, ...], place: st
 
 
 def _value(name: str, default: Any, value: Any, place: str) -> Any:
+    if isinstance(default, tuple):
+        return _names(name, value, place)
     if isinstance(default, str):
-        if isinstance(value, str):
-            return value
-        raise BadInput(f"{place} {name}: write text in quotes, not {value!r}")
+        return _text(name, value, place)
     whole = isinstance(default, int)
     if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
         raise BadInput(f"{place} {name}: write a {'whole ' * whole}number, not {value!r}")
@@ -157,3 +207,18 @@ def _value(name: str, default: Any, value: Any, place: str) -> Any:
     if not smallest <= value <= largest:
         raise BadInput(f"{place} {name}: {value} is not in {smallest:g} to {largest:g}")
     return type(default)(value)
+
+
+def _text(name: str, value: Any, place: str) -> str:
+    if not isinstance(value, str):
+        raise BadInput(f"{place} {name}: write text in quotes, not {value!r}")
+    choices = _CHOICES.get(name)
+    if choices and value not in choices:
+        raise BadInput(f"{place} {name}: {value!r} is none of {', '.join(choices)}")
+    return value
+
+
+def _names(name: str, value: Any, place: str) -> tuple[str, ...]:
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return tuple(value)
+    raise BadInput(f'{place} {name}: write a list of names, as in ["password"], not {value!r}')

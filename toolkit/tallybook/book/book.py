@@ -22,6 +22,7 @@ from tallybook.errors import BadInput, LeaseLost
 from tallybook.event import Event
 from tallybook.job import Job, Outcome
 from tallybook.layout import Layout
+from tallybook.log.durable import make_folder
 from tallybook.settings import Settings
 from tallybook.settings import load as load_settings
 
@@ -46,6 +47,7 @@ class Book(BookView):
         root = Path(path)
         if not layouts.is_book(root):
             _require_room(root, create)
+            make_folder(root, layouts.FOLDER_MODE)
             Layout(root).make()
         layout = Layout(root)
         return cls(layout, load_settings(layout.settings), clock)
@@ -88,7 +90,9 @@ class Book(BookView):
     def enqueue_many(self, new: Sequence[New]) -> list[Receipt]:
         """Enqueue jobs with one sync: all of them or, where one raises, none."""
         checked = [job.checked(self.settings) for job in new]
-        events = self._journal.change(lambda store, moment: changes.enqueue(store, moment, checked))
+        events = self._journal.change(
+            lambda store, moment: changes.enqueue(store, moment, checked, self.settings)
+        )
         return [Receipt(event["job_id"], event.name == "job.enqueued") for event in events]
 
     def claim(

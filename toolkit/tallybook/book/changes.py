@@ -112,9 +112,12 @@ class Turn:
     jobs: list[Job] = field(default_factory=list)
 
 
-def enqueue(store: Store, moment: Moment, jobs: Sequence[dict[str, Any]]) -> list[Event]:
+def enqueue(
+    store: Store, moment: Moment, jobs: Sequence[dict[str, Any]], settings: Settings
+) -> list[Event]:
     """The events of an enqueue: new jobs, or the first ones with their keys.
 
+    They withhold from the log what it is not to keep of their topic.
     Raises KeyConflict where a key belongs to a job with another payload.
     """
     keyed = [(job["topic"], job["idempotency_key"]) for job in jobs if job["idempotency_key"]]
@@ -126,7 +129,13 @@ def enqueue(store: Store, moment: Moment, jobs: Sequence[dict[str, Any]]) -> lis
         if job["idempotency_key"]:
             known.setdefault(key, (event["job_id"], job["payload_digest"]))
         events.append(event)
-    return events
+    return _withholding(events, settings)
+
+
+def _withholding(events: list[Event], settings: Settings) -> list[Event]:
+    if not settings.withholds:
+        return events
+    return [event.withholding(settings.keeping(event["topic"])) for event in events]
 
 
 def _new(job: dict[str, Any], moment: Moment) -> Event:
@@ -140,7 +149,7 @@ def _new(job: dict[str, Any], moment: Moment) -> Event:
 
 def _again(job: dict[str, Any], first: tuple[str, str]) -> Event:
     job_id, digest = first
-    if digest != job["payload_digest"]:
+    if digest and digest != job["payload_digest"]:
         raise KeyConflict(
             f"idempotency key {job['idempotency_key']!r} of topic {job['topic']} belongs to job "
             f"{job_id}, which has another payload; use another key"
@@ -176,7 +185,8 @@ def _settle_one(
     job = store.job(outcome.job_id)
     if job is None:
         return [outcome.refused("the job was pruned")]
-    return job.settle(outcome, settings.topic(outcome.topic), dice, moment)
+    made = job.settle(outcome, settings.topic(outcome.topic), dice, moment)
+    return _withholding(made, settings)
 
 
 def _put(store: Store, put: Put, job_id: str, written: dict[str, Entry | None]) -> Event:

@@ -22,6 +22,11 @@ from tallybook.job import Job, Outcome
 from tallybook.worker.handlers import Handler, takes_context
 from tallybook.worker.metrics import Counters
 
+_PAYLOAD_LOST = (
+    "the settings of its topic keep the payload out of the log, and state.db, which had it, was "
+    "lost; enqueue the job again"
+)
+
 
 class CacheView:
     """The cache as a handler sees it: reads at once, writes with the settle."""
@@ -93,6 +98,8 @@ def _outcome(function: Handler, job: Job, context: Context) -> Outcome:
         correlation_id=job.correlation_id,
     )
     try:
+        if job.payload_is_lost:
+            raise Permanent(_PAYLOAD_LOST, error_type="PayloadLost")
         result = _call(function, job, context)
         payloads.checked(result)
     except Snooze as snooze:
