@@ -16,7 +16,7 @@ from tallybook.errors import BadInput
 from tallybook.fold import MemoryTables
 from tallybook.job import Job
 from tallybook.layout import Layout
-from tallybook.log.durable import sync, sync_folder
+from tallybook.log.durable import at, rename, sync, sync_folder
 from tallybook.log.reader import Position
 from tallybook.log.verify import Mark, latest_mark
 from tallybook.queue import sqlite as queue_sqlite
@@ -71,10 +71,12 @@ class Store:
             self.boot_id = self.position().boot_id
             raise
         self._known.clear()
+        at("before_commit")
         with suppress(sqlite3.OperationalError):
             self.connection.execute("commit")
         if self.connection.in_transaction:
             self.connection.execute("rollback")
+        at("after_commit")
 
     def know(self, jobs: list[Job]) -> list[Job]:
         """Remember rows that were just read, so that this change need not read them again."""
@@ -198,9 +200,13 @@ def write_anew(path: Path, tables: MemoryTables, position: Position) -> Store:
     _fill(connection, tables, position)
     connection.close()
     _sync_file(aside)
+    at("swap_written")
     for suffix in ("-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
-    aside.replace(path)
+    sync_folder(path.parent, "old wal")
+    at("swap_unlinked")
+    rename(aside, path, "state file")
+    at("swap_renamed")
     sync_folder(path.parent, "state folder")
     store = open_store(path)
     if store is None:

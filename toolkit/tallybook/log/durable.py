@@ -1,11 +1,38 @@
-"""Every sync of the project, each with a name, so that a test can take one out."""
+"""Every sync of the project, each with a name, so that a test can take one out.
+
+Writes, renames and the crash points of a change pass through here too: ``faults`` may be armed.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
+
+from tallybook.log import faults
+from tallybook.log.faults import Hook
+
+_hook: Hook | None = faults.from_environment(os.environ)
+
+
+@contextmanager
+def hooked(hook: Hook) -> Iterator[None]:
+    """Ask ``hook`` before each step of this process meanwhile."""
+    global _hook
+    before, _hook = _hook, hook
+    try:
+        yield
+    finally:
+        _hook = before
+
+
+def at(point: str) -> None:
+    """A crash point: a named place on the road of a change. Nothing, unless a test armed it."""
+    if _hook is not None:
+        _hook("point", point)
 
 
 def sync(fd: int, name: str) -> None:
@@ -15,7 +42,8 @@ def sync(fd: int, name: str) -> None:
     sync then says is not true.
     """
     try:
-        os.fdatasync(fd)
+        if _hook is None or _hook("sync", name):
+            os.fdatasync(fd)
     except OSError as error:
         _stop(f"sync of {name} failed: {error.strerror}")
 
@@ -24,7 +52,8 @@ def sync_folder(folder: Path, name: str) -> None:
     """Put the names in ``folder`` on disk."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fsync(fd)
+        if _hook is None or _hook("sync", name):
+            os.fsync(fd)
     except OSError as error:
         _stop(f"sync of {name} failed: {error.strerror}")
     finally:
@@ -32,20 +61,47 @@ def sync_folder(folder: Path, name: str) -> None:
 
 
 def replace_file(path: Path, data: bytes, name: str) -> None:
-    """Make ``data`` the content of ``path``: whole or not at all, on disk when this returns."""
+    """Make ``data`` the content of ``path``: whole or not at all, on disk when this returns.
+
+    Its two syncs are ``name`` and ``name`` + " folder".
+    """
     aside = path.with_name(f".{path.name}.{os.getpid()}.new")
     fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
-        write_all(fd, data)
+        write_all(fd, data, name)
         sync(fd, name)
     finally:
         os.close(fd)
-    aside.replace(path)
-    sync_folder(path.parent, name)
+    rename(aside, path, name)
+    sync_folder(path.parent, f"{name} folder")
 
 
-def write_all(fd: int, data: bytes) -> None:
+def rename(source: Path, target: Path, name: str) -> None:
+    """Give ``source`` the name ``target``; on disk once its folder is synced."""
+    if _hook is not None:
+        _hook("rename", name)
+    source.replace(target)
+
+
+def write_all(fd: int, data: bytes, name: str = "file") -> None:
     """Write all of ``data``; raises OSError when the disk takes only a part."""
+    if _hook is not None:
+        half = len(data) // 2
+        _write(fd, data[:half])
+        _hook("write", name)
+        data = data[half:]
+    _write(fd, data)
+
+
+def make_folder(folder: Path, mode: int) -> None:
+    """Make ``folder`` and those above it where they are missing; on disk when this returns."""
+    missing = [part for part in (folder, *folder.parents) if not part.exists()]
+    for part in reversed(missing):
+        part.mkdir(mode=mode, exist_ok=True)
+        sync_folder(part.parent, "new folder")
+
+
+def _write(fd: int, data: bytes) -> None:
     written = os.write(fd, data)
     while written < len(data):
         written += os.write(fd, data[written:])

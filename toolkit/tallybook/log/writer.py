@@ -20,7 +20,7 @@ from tallybook.errors import LogDamaged, TallybookError
 from tallybook.event import Event, encode
 from tallybook.ids import new_writer_id
 from tallybook.layout import FILE_MODE, Layout
-from tallybook.log.durable import sync, sync_folder, write_all
+from tallybook.log.durable import at, sync, sync_folder, write_all
 from tallybook.log.reader import NO_HASH, Position, history, link
 from tallybook.settings import LogSettings
 
@@ -120,17 +120,20 @@ class Log:
     def write(self, batch: Batch, before: Position) -> None:
         """Append the batch: one write, one sync. A failed write leaves nothing behind."""
         offset = 0 if batch.fresh else before.offset
+        at("before_append")
         try:
             fd = self._descriptor(batch)
-            write_all(fd, bytes(batch.data))
+            write_all(fd, bytes(batch.data), "segment")
         except OSError as error:
             self._undo(batch, offset)
             raise TallybookError(
                 f"{batch.path}: cannot append: {error.strerror}; nothing was changed"
             ) from error
+        at("after_append")
         sync(fd, "segment")
         if batch.fresh:
             sync_folder(self._layout.log, "log folder")
+        at("after_sync")
         self._repairs.clear()
         self._seen = self._look(batch.end)
 
@@ -164,10 +167,13 @@ class Log:
         path.unlink(missing_ok=True)
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
         try:
-            write_all(fd, json.dumps(self._identity(writer), indent=1).encode() + b"\n")
+            at("writer_created")
+            line = json.dumps(self._identity(writer), indent=1).encode() + b"\n"
+            write_all(fd, line, "writer file")
             sync(fd, "writer file")
         finally:
             os.close(fd)
+        sync_folder(path.parent.parent, "book folder")
 
     def _identity(self, writer: str) -> dict[str, Any]:
         status = self._layout.writer.stat()
@@ -210,6 +216,8 @@ class Log:
                 flags |= os.O_CREAT | os.O_EXCL
             self._fd = os.open(batch.path, flags, FILE_MODE)
             self._open_name = batch.path.name
+            if batch.fresh:
+                at("segment_created")
         return self._fd
 
     def _undo(self, batch: Batch, offset: int) -> None:
