@@ -40,6 +40,14 @@ class Queue(Protocol):
         """Leased jobs whose lease has run out by boot time."""
         ...
 
+    def held_by(self, worker: str) -> list[Job]:
+        """The jobs that ``worker`` holds a lease of, run out or not."""
+        ...
+
+    def next_due_s(self, moment: Moment) -> float | None:
+        """Seconds until the first of the pending jobs that wait is due; None where none waits."""
+        ...
+
     def counts(self) -> dict[str, dict[str, int]]:
         """{topic: {status: number of jobs}}."""
         ...

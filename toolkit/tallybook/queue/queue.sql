@@ -37,6 +37,9 @@ create table jobs (
 create unique index jobs_by_key on jobs (topic, idempotency_key);
 create index jobs_pending on jobs (priority desc, due_boot_us, ordinal) where status = 'pending';
 create index jobs_leased on jobs (lease_boot_us) where status = 'leased';
+create index jobs_held on jobs (locked_by) where status = 'leased';
+create index jobs_due on jobs (due_boot_us) where status = 'pending' and due_boot_us > 0;
+create index jobs_due_at on jobs (due_at) where status = 'pending' and due_at > '';
 create index jobs_by_status on jobs (topic, status);
 create table topics (
   topic text primary key,
@@ -101,6 +104,18 @@ limit :limit
 select {columns} from jobs
 where status = 'leased' and (lease_boot_us is null or lease_boot_us <= ?)
 limit ?
+
+-- name: held_by
+-- what a worker holds
+select {columns} from jobs where status = 'leased' and locked_by = ?
+
+-- name: next_due
+-- when the first of the jobs that wait is due, by boot time and by wall time
+select
+  (select min(due_boot_us) from jobs
+    where status = 'pending' and due_boot_us > 0 and due_boot_us > :boot_us),
+  (select min(due_at) from jobs
+    where status = 'pending' and due_at > '' and due_at > :now)
 
 -- name: counts
 -- jobs by topic and status

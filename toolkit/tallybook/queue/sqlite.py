@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from tallybook import statements
-from tallybook.clock import Moment
+from tallybook.clock import Moment, from_text
 from tallybook.job import Job
 
 _COLUMNS = tuple(name.removesuffix("_json") for name in Job._fields)
@@ -68,6 +68,19 @@ class SqliteQueue:
     def late(self, moment: Moment, limit: int) -> list[Job]:
         """Leased jobs whose lease has run out by boot time."""
         return self._many("late", (moment.boot_us, limit))
+
+    def held_by(self, worker: str) -> list[Job]:
+        """The jobs that ``worker`` holds a lease of, run out or not."""
+        return self._many("held_by", (worker,))
+
+    def next_due_s(self, moment: Moment) -> float | None:
+        """Seconds until the first of the pending jobs that wait is due; None where none waits."""
+        asked = {"boot_us": moment.boot_us, "now": moment.wall()}
+        boot_us, at = self._connection.execute(_SQL["next_due"], asked).fetchone()
+        waits = [(boot_us - moment.boot_us) / 1e6] if boot_us is not None else []
+        if at is not None:
+            waits.append((from_text(at) - moment.now).total_seconds())
+        return min(waits, default=None)
 
     def counts(self) -> dict[str, dict[str, int]]:
         """{topic: {status: number of jobs}}."""
