@@ -26,7 +26,15 @@ class IncompleteInput(TallybookError):
     exit_code = 4
 
 
-class LockHeld(TallybookError):
+class NotNow(TallybookError):
+    """What stops this change may pass by itself: nothing was changed, try again later."""
+
+
+class NoRoom(NotNow):
+    """The disk, or a quota, is full; the message names the file."""
+
+
+class LockHeld(NotNow):
     """Another process holds the log lock longer than ``lock_wait_s``; the message names it."""
 
 

@@ -197,8 +197,8 @@ class Job(NamedTuple):
             self.named() | held | {"rescue_count": self.rescue_count, "reason": reason},
         )
 
-    def rescue(self, rules: TopicSettings) -> list[Event]:
-        """The events that take this job from a holder whose lease is over.
+    def rescue(self, rules: TopicSettings, reason: str = "expired") -> list[Event]:
+        """The events that take this job from a holder whose lease is over, or who is dead.
 
         A job that outlived its worker more than ``max_rescues`` times goes to the dead letters.
         """
@@ -210,7 +210,7 @@ class Job(NamedTuple):
             | {
                 "locked_until": self.locked_until,
                 "rescue_count": rescue_count,
-                "reason": "reboot" if self.lease_boot_us is None else "expired",
+                "reason": "reboot" if self.lease_boot_us is None else reason,
             },
         )
         if rescue_count <= rules.max_rescues:

@@ -4,6 +4,7 @@ book/
   book.toml           settings
   log/                writer.json and the segments <writer8>-<first seq>.ndjson
   state.db            fold of the log: jobs, cache, topics, position
+  wake                touched where there is something to claim
   checkpoints/  metrics/  heartbeats/  plans/  profiles/
 """
 
@@ -65,6 +66,11 @@ class Layout:
     def heartbeats(self) -> Path:
         """A file a living worker."""
         return self.root / "heartbeats"
+
+    @property
+    def wake(self) -> Path:
+        """An empty file, opened and closed by who has jobs for waiting workers."""
+        return self.root / "wake"
 
     @property
     def plans(self) -> Path:

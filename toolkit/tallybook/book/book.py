@@ -163,6 +163,13 @@ class Book(BookView):
 
         return self._journal.change(decide)
 
+    def rescue_of(self, worker: str) -> list[Event]:
+        """Log that ``worker`` died and take its jobs at once; returns the events.
+
+        The caller makes sure that it is dead.
+        """
+        return self._journal.change(lambda store, _: changes.bury(store, worker, self.settings))
+
     def record(self, event: Event) -> Event:
         """Write an event that says something of no single job, such as ``worker.started``."""
         return self._journal.change(lambda *_: [event])[0]

@@ -17,11 +17,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from tallybook.book import news
 from tallybook.book import store as stores
 from tallybook.book.folding import fold_anew
 from tallybook.book.store import Store
 from tallybook.clock import Clock, Moment
-from tallybook.errors import TallybookError
+from tallybook.errors import NoRoom, TallybookError
 from tallybook.event import Event
 from tallybook.fold import apply
 from tallybook.layout import Layout
@@ -60,6 +61,7 @@ class Journal:
         self._turn = threading.Lock()
         self._waiting: deque[_Ticket] = deque()
         self._state_path = str(layout.state)
+        self._wake_path = str(layout.wake)
         with self._lock.held():
             self._open()
 
@@ -107,6 +109,7 @@ class Journal:
         finally:
             for ticket in tickets:
                 ticket.is_over = True
+        news.tell(self._wake_path, (event for ticket in tickets for event in ticket.made))
 
     def _change_all(self, tickets: list[_Ticket]) -> None:
         try:
@@ -115,7 +118,8 @@ class Journal:
         except _NothingToDo:
             return
         except sqlite3.OperationalError as error:
-            raise TallybookError(f"{self._layout.state}: {error}; nothing was changed") from error
+            kind = NoRoom if error.sqlite_errorcode == sqlite3.SQLITE_FULL else TallybookError
+            raise kind(f"{self._layout.state}: {error}; nothing was changed") from error
 
     def close(self) -> None:
         """Close state.db under the lock, so that one process alone checkpoints its WAL."""

@@ -64,6 +64,11 @@ class BookView(ABC):
         with self._reading() as store:
             return store.queue.oldest_pending_at()
 
+    def next_due_s(self) -> float | None:
+        """Seconds until the first of the pending jobs that wait is due; None where none waits."""
+        with self._reading() as store:
+            return store.queue.next_due_s(self._clock.moment())
+
     def enqueued_since(self, ordinal: int) -> int:
         """How many jobs came after the ``ordinal``-th event of the history."""
         with self._reading() as store:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import logging
@@ -16,7 +17,7 @@ from typing import Any
 import tallybook
 from tallybook import event as events
 from tallybook.clock import Moment
-from tallybook.errors import LogDamaged, TallybookError
+from tallybook.errors import LogDamaged, NoRoom, TallybookError
 from tallybook.event import Event, encode
 from tallybook.ids import new_writer_id
 from tallybook.layout import FILE_MODE, Layout
@@ -25,6 +26,7 @@ from tallybook.log.reader import NO_HASH, Position, history, link
 from tallybook.settings import LogSettings
 
 log = logging.getLogger("tallybook.log")
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 VERSIONS = {
     "tallybook": tallybook.__version__,
     "python": platform.python_version(),
@@ -126,7 +128,8 @@ class Log:
             write_all(fd, bytes(batch.data), "segment")
         except OSError as error:
             self._undo(batch, offset)
-            raise TallybookError(
+            kind = NoRoom if error.errno in _NO_ROOM else TallybookError
+            raise kind(
                 f"{batch.path}: cannot append: {error.strerror}; nothing was changed"
             ) from error
         at("after_append")
@@ -159,7 +162,12 @@ class Log:
         if found:
             self._tell("copied", str(found.get("writer", "")), None, None)
         writer = new_writer_id()
-        self._claim_folder(writer)
+        try:
+            self._claim_folder(writer)
+        except OSError as error:
+            raise TallybookError(
+                f"{self._layout.writer}: cannot be written: {error.strerror}; nothing was changed"
+            ) from error
         return writer
 
     def _claim_folder(self, writer: str) -> None:
