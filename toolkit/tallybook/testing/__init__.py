@@ -1,44 +1,39 @@
-"""For tests of programs that use tallybook: a clock that stands still until it is told.
+"""For tests of programs that use tallybook: time that obeys, jobs run here, faults on demand.
 
-clock = FakeClock()
-book = Book.open(tmp_path / "book", clock=clock)
-job = book.claim("me", lease_s=60)
-clock.advance(61)                       # the lease is over
+    clock = FakeClock()
+    book = Book.open(tmp_path / "book", clock=clock)
+    book.enqueue("orders.sync", {"id": 7}, delay_s=60)
+    clock.advance(61)
+    assert run_inline(book, {"orders.sync": sync}) == ["job.done"]
+
+    with faults(crash_at("after_sync")), pytest.raises(Crashed):
+        book.enqueue("orders.sync", {"id": 8})       # the process dies when the job is on disk
+    assert audit(tmp_path / "book") == []
+
+- ``FakeClock`` stands still until ``advance``, ``jump`` or ``reboot``.
+- ``run_inline`` claims and runs jobs in this thread until none is due.
+- ``faults`` arms ``Fault`` s in this process; ``environment`` says them to a child process, which
+  is then killed or fails for real. ``crash_at`` is the fault of a crash point, ``dice_faults`` are
+  faults by a seed.
+- ``audit`` says what is wrong with a book: its log, its state, its leases.
 """
 
-from __future__ import annotations
+from tallybook.log.faults import POINTS, Crashed, Fault, Plan
+from tallybook.testing.audit import audit
+from tallybook.testing.clock import FakeClock
+from tallybook.testing.inline import run_inline
+from tallybook.testing.plans import crash_at, dice_faults, environment, faults
 
-from datetime import UTC, datetime, timedelta
-
-from tallybook.clock import Moment
-
-_START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-
-
-class FakeClock:
-    """Wall and boot time that move only through ``advance``, ``jump`` and ``reboot``."""
-
-    def __init__(self, now: datetime = _START) -> None:
-        self._moment = Moment(now, 1_000_000_000, "boot-1")
-        self._boots = 1
-
-    def moment(self) -> Moment:
-        """This instant."""
-        return self._moment
-
-    def advance(self, seconds: float) -> None:
-        """Let time pass: wall time and boot time alike."""
-        us = round(seconds * 1_000_000)
-        now = self._moment.now + timedelta(microseconds=us)
-        self._moment = Moment(now, self._moment.boot_us + us, self._moment.boot_id)
-
-    def jump(self, seconds: float) -> None:
-        """Move the wall clock alone, as an operator or NTP does."""
-        now = self._moment.now + timedelta(seconds=seconds)
-        self._moment = Moment(now, self._moment.boot_us, self._moment.boot_id)
-
-    def reboot(self, seconds: float = 30) -> None:
-        """Start the machine anew; it was off for ``seconds``."""
-        self._boots += 1
-        now = self._moment.now + timedelta(seconds=seconds)
-        self._moment = Moment(now, 1_000_000, f"boot-{self._boots}")
+__all__ = [
+    "POINTS",
+    "Crashed",
+    "FakeClock",
+    "Fault",
+    "Plan",
+    "audit",
+    "crash_at",
+    "dice_faults",
+    "environment",
+    "faults",
+    "run_inline",
+]

@@ -1,0 +1,96 @@
+"""What is wrong with a book: the promises, checked on its files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tallybook.book import Book
+from tallybook.book.folding import fold_history
+from tallybook.book.store import marks
+from tallybook.event import Event
+from tallybook.layout import Layout
+from tallybook.log.reader import history
+from tallybook.log.verify import verify
+
+_ENDS = (
+    "job.done",
+    "job.retry_scheduled",
+    "job.dead",
+    "job.snoozed",
+    "job.lease_expired",
+    "job.released",
+    "job.cancelled",
+)
+_SETTLES = _ENDS[:4]
+
+
+def audit(path: str | Path) -> list[str]:
+    """What is wrong with the book at ``path``, a line each; nothing where all promises hold.
+
+    The log is whole; leases of a job never overlap and their tokens count up; no settle comes
+    after the end of its lease; the log folded anew equals state.db, jobs and cache alike.
+    Changes nothing but what opening a book repairs. Call it when nothing runs.
+    """
+    layout = Layout(Path(path))
+    with Book.open(layout.root, create=False) as book:
+        jobs = {job.job_id: job for job in book.jobs(limit=2**62)}
+        entries = {entry.key: entry for entry in book.entries(2**62)}
+    found = [problem.reason for problem in verify(layout, marks(layout)).problems]
+    found += _Leases().problems(layout)
+    tables, _ = fold_history(layout)
+    found += _unlike("job", tables.jobs, jobs)
+    return found + _unlike("cache entry", tables.entries, entries)
+
+
+@dataclass
+class _Leases:
+    """A walk over the log that knows who holds which lease, and until when by boot time."""
+
+    held: dict[str, tuple[int, int, str]] = field(default_factory=dict)
+    last: dict[str, int] = field(default_factory=dict)
+    found: list[str] = field(default_factory=list)
+
+    def problems(self, layout: Layout) -> list[str]:
+        for event, _ in history(layout):
+            if event.name in ("job.leased", "job.extended"):
+                self._lease(event)
+            elif event.name in _ENDS and event["job_id"] in self.held:
+                self._end(event)
+        return self.found
+
+    def _lease(self, event: Event) -> None:
+        job_id, token = event["job_id"], event["lease_token"]
+        if event.name == "job.leased":
+            if job_id in self.held:
+                self._tell(event, "is leased while another lease is open")
+            if token != self.last.get(job_id, 0) + 1:
+                self._tell(event, f"follows lease {self.last.get(job_id, 0)}")
+        elif self.held.get(job_id, (0,))[0] != token:
+            self._tell(event, "extends a lease that is not open")
+        self.last[job_id] = token
+        until_us = event.boot_us + event["lease_ms"] * 1000
+        self.held[job_id] = (token, until_us, event.boot_id)
+
+    def _end(self, event: Event) -> None:
+        token, until_us, boot_id = self.held.pop(event["job_id"])
+        if event.get("lease_token", token) != token:
+            self._tell(event, f"ends lease {event['lease_token']} while lease {token} is open")
+        if event.boot_id != boot_id:
+            return
+        if event.name in _SETTLES and event.boot_us > until_us:
+            self._tell(event, f"settles {event.boot_us - until_us} µs after its lease")
+        if event.get("reason") == "expired" and event.boot_us < until_us:
+            self._tell(event, f"rescues {until_us - event.boot_us} µs before the lease is over")
+
+    def _tell(self, event: Event, what: str) -> None:
+        self.found.append(f"seq {event.seq}: {event.name} of job {event['job_id']} {what}")
+
+
+def _unlike(kind: str, folded: Mapping[str, object], kept: Mapping[str, object]) -> list[str]:
+    return [
+        f"{kind} {name}: the log says {folded.get(name)}, state.db {kept.get(name)}"
+        for name in {**folded, **kept}
+        if folded.get(name) != kept.get(name)
+    ]
