@@ -19,7 +19,7 @@ from tallybook.delivery import post
 from tallybook.demo.airports import TOPIC
 from tallybook.job import Job
 from tallybook.worker.handlers import handler
-from tallybook.worker.run import Context
+from tallybook.worker.context import Context
 
 CLOUD = "TALLYBOOK_DEMO_CLOUD"
 VICTIM = "TALLYBOOK_DEMO_VICTIM"

@@ -6,14 +6,16 @@ from collections.abc import Mapping
 
 from tallybook.book import Book, Settled, Want
 from tallybook.errors import TallybookError
-from tallybook.worker.handlers import Handler
+from tallybook.worker.handlers import Function, Registered, registered
 from tallybook.worker.metrics import Counters
 from tallybook.worker.run import run
 
 _WORKER = "inline"
 
 
-def run_inline(book: Book, handlers: Mapping[str, Handler], *, limit: int = 10_000) -> list[str]:
+def run_inline(
+    book: Book, handlers: Mapping[str, Function | Registered], *, limit: int = 10_000
+) -> list[str]:
     """Claim and run the due jobs of these topics one by one until none is due.
 
     Returns how each run ended, as names of events in their order: ``job.done``,
@@ -27,7 +29,9 @@ def run_inline(book: Book, handlers: Mapping[str, Handler], *, limit: int = 10_0
     while jobs:
         if len(ends) == limit:
             raise TallybookError(f"{limit} runs and jobs are still due; do they make each other?")
-        outcome, puts = run(handlers[jobs[0].topic], jobs[0], book, counters)
+        given = handlers[jobs[0].topic]
+        handler = given if isinstance(given, Registered) else registered(given)
+        outcome, puts = run(handler, jobs[0], book, counters)
         turn = book.turn([Settled(outcome, puts)], want)
         ends.append(turn.events[0].name)
         jobs = turn.jobs

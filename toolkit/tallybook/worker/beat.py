@@ -56,6 +56,11 @@ class Running:
             for held in lost:
                 self.leases.pop(held.job_id, None)
 
+    def holds(self, job_id: str) -> bool:
+        """Whether the lease of a running job is still held, as far as is known."""
+        with self.mutex:
+            return job_id in self.leases
+
     def all(self) -> list[Held]:
         """The leases held now."""
         with self.mutex:

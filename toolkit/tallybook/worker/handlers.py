@@ -7,37 +7,55 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tallybook.errors import BadInput
 from tallybook.payload import checked_topic
 
-Handler = Callable[..., Any]
-_Function = TypeVar("_Function", bound=Handler)
-_handlers: dict[str, Handler] = {}
+Function = Callable[..., Any]
+_Function = TypeVar("_Function", bound=Function)
 
 
-def handler(topic: str) -> Callable[[_Function], _Function]:
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A handler: its function, whether it wants ``(job, ctx)``, and the type of its payloads."""
+
+    function: Function
+    takes_context: bool
+    payload: type | None = None
+
+
+_handlers: dict[str, Registered] = {}
+
+
+def handler(topic: str, *, payload: type | None = None) -> Callable[[_Function], _Function]:
     """Register a function or coroutine ``(job)`` or ``(job, ctx)`` for a topic.
 
     What it returns becomes the job's result. It raises ``Retry``, ``Permanent`` or ``Snooze`` to
-    say how the job goes on; any other exception is a retry. Raises BadInput for a second one.
+    say how the job goes on; any other exception is a retry. With a ``payload`` type (a dataclass,
+    or a class with ``model_validate``) ``job.payload`` is one; a payload that does not fit is a
+    dead letter. Raises BadInput for a second handler of a topic.
     """
     checked_topic(topic)
 
     def register(function: _Function) -> _Function:
         known = _handlers.get(topic)
-        if known and _place(known) != _place(function):
-            raise BadInput(
-                f"two handlers for topic {topic}: {_place(known)} and {_place(function)}; keep one"
-            )
-        _handlers[topic] = function
+        if known and _place(known.function) != _place(function):
+            places = f"{_place(known.function)} and {_place(function)}"
+            raise BadInput(f"two handlers for topic {topic}: {places}; keep one")
+        _handlers[topic] = registered(function, payload)
         return function
 
     return register
 
 
-def load(module: str) -> dict[str, Handler]:
+def registered(function: Function, payload: type | None = None) -> Registered:
+    """A function as a handler of jobs whose payload is a ``payload``."""
+    return Registered(function, _takes_context(function), payload)
+
+
+def load(module: str) -> dict[str, Registered]:
     """Import ``module`` (the working folder is on the path); returns its handlers by topic.
 
     Raises BadInput where the module is missing or registers none.
@@ -60,14 +78,13 @@ def load(module: str) -> dict[str, Handler]:
     return dict(_handlers)
 
 
-def takes_context(function: Handler) -> bool:
-    """Whether a handler wants ``(job, ctx)`` and not just ``(job)``."""
+def _takes_context(function: Function) -> bool:
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = inspect.signature(function).parameters.values()
     return len([item for item in parameters if item.kind in kinds]) > 1
 
 
-def _place(function: Handler) -> str:
+def _place(function: Function) -> str:
     code = getattr(inspect.unwrap(function), "__code__", None)
     line = f" line {code.co_firstlineno}" if code else ""
     return f"{function.__module__}.{function.__qualname__}{line}"

@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tallybook.book import Book, Held, Settled, Want
@@ -16,7 +16,7 @@ from tallybook.ids import new_worker_id
 from tallybook.job import Job, Status
 from tallybook.payload import checked_text
 from tallybook.worker.beat import Beat, Running
-from tallybook.worker.handlers import Handler
+from tallybook.worker.handlers import Registered
 from tallybook.worker.metrics import Counters
 from tallybook.worker.run import run
 
@@ -38,7 +38,7 @@ class Worker:
     def __init__(
         self,
         path: Path,
-        handlers: Mapping[str, Handler],
+        handlers: Mapping[str, Registered],
         *,
         threads: int = 4,
         topics: Sequence[str] = (),
@@ -121,6 +121,8 @@ class Worker:
                 job = self._step(book, job)
                 if job is None and not self._stop.is_set() and self._is_over(book):
                     return
+            if job:
+                book.release([Held(job.job_id, job.lease_token)], "its worker lost its heartbeat")
             if not beat.alive:
                 raise TallybookError("the heartbeat failed five times in a row; nothing is claimed")
         except BaseException as error:  # noqa: BLE001 - run() raises it in the main thread
@@ -129,17 +131,15 @@ class Worker:
 
     def _step(self, book: Book, job: Job | None) -> Job | None:
         """Run ``job``, settle it and claim the next with the same sync; None where none is due."""
-        if job is None:
-            found = book.claim_many(self._want())
-        else:
-            found = self._run(book, job)
+        found = self._run(book, job) if job else book.claim_many(self._want())
         return found[0] if found else None
 
     def _run(self, book: Book, job: Job) -> list[Job]:
         moment = book.moment()
         self._running.start(Held(job.job_id, job.lease_token, moment.wall()), moment.boot_us)
         try:
-            outcome, puts = run(self._handlers[job.topic], job, book, self._counters)
+            handler = self._handlers[job.topic]
+            outcome, puts = run(handler, job, book, self._counters, self._is_held(job))
             want = None if self._stop.is_set() else self._want()
             turn = book.turn([Settled(outcome, puts)], want)
         finally:
@@ -150,6 +150,9 @@ class Worker:
         self._counters.settled(job, outcome, event)
         self.runs_ended += 1
         return turn.jobs
+
+    def _is_held(self, job: Job) -> Callable[[], bool]:
+        return lambda: self._running.holds(job.job_id)
 
     def _want(self) -> Want:
         return Want(self._name or "", self._topics, self._lease_s)
@@ -205,7 +208,7 @@ def _checked_lease(lease_s: float) -> float:
     return lease_s
 
 
-def _checked_topics(topics: Sequence[str], handlers: Mapping[str, Handler]) -> Sequence[str]:
+def _checked_topics(topics: Sequence[str], handlers: Mapping[str, Registered]) -> Sequence[str]:
     for topic in topics:
         if topic not in handlers:
             known = ", ".join(sorted(handlers))

@@ -4,89 +4,53 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import logging
 import sys
 import time
 import traceback
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tallybook import payload as payloads
 from tallybook.book import Book
 from tallybook.clock import to_text
-from tallybook.entry import Entry, Put
+from tallybook.entry import Put
 from tallybook.errors import BadInput, NotReached, Permanent, Retry, Snooze
 from tallybook.job import Job, Outcome
-from tallybook.worker.handlers import Handler, takes_context
+from tallybook.worker.context import CacheView, Context, JobLogger
+from tallybook.worker.handlers import Registered
 from tallybook.worker.metrics import Counters
+from tallybook.worker.typed import typed
 
+_LOOK_AT_LEASE_S = 0.1
 _PAYLOAD_LOST = (
     "the settings of its topic keep the payload out of the log, and state.db, which had it, was "
     "lost; enqueue the job again"
 )
 
 
-class CacheView:
-    """The cache as a handler sees it: reads at once, writes with the settle."""
-
-    def __init__(self, book: Book, counters: Counters) -> None:
-        self._book = book
-        self._counters = counters
-        self.puts: list[Put] = []
-
-    def get(self, key: str) -> Entry | None:
-        """The entry of ``key`` as it stands now."""
-        entry = self._book.entry(key)
-        self._counters.cache_read(hit=entry is not None)
-        return entry
-
-    def put(self, key: str, value: Any, **fields: Any) -> None:
-        """Write ``value`` (JSON) when this job is done. ``fields`` are those of ``entry.Put``.
-
-        Raises BadInput at once for what cannot be kept.
-        """
-        payloads.checked(value)
-        payloads.checked_text("cache key", key)
-        self.puts.append(Put(key, value, **fields))
-
-
-@dataclass
-class Context:
-    """What a handler may use besides its job."""
-
-    cache: CacheView
-    log: logging.LoggerAdapter[logging.Logger]
-    notes: dict[str, Any] = field(default_factory=dict)
-
-    def note(
-        self,
-        *,
-        http_status: int | None = None,
-        endpoint: str | None = None,
-        replayed: bool | None = None,
-    ) -> None:
-        """Facts of this run for its event: how the server answered, where, and whether it had
-        known the key already."""
-        given = {"http_status": http_status, "endpoint": endpoint, "replayed": replayed}
-        self.notes |= {name: value for name, value in given.items() if value is not None}
-
-
 def run(
-    function: Handler, job: Job, book: Book, counters: Counters
+    handler: Registered,
+    job: Job,
+    book: Book,
+    counters: Counters,
+    is_held: Callable[[], bool] = lambda: True,
 ) -> tuple[Outcome, Sequence[Put]]:
-    """Run ``function`` on a leased job; returns how it ended and the cache writes it asked for."""
+    """Run a handler on a leased job; returns how it ended and the cache writes it asked for.
+
+    ``is_held`` says whether the lease is still the worker's; a coroutine is cancelled when it is
+    not.
+    """
     cache = CacheView(book, counters)
-    names = {"job_id": job.job_id, "correlation_id": job.correlation_id}
-    context = Context(cache, logging.LoggerAdapter(logging.getLogger("tallybook.job"), names))
+    context = Context(job, book, cache, JobLogger(job), is_held)
     started_at, began = to_text(book.moment().now), time.perf_counter()
-    outcome = _outcome(function, job, context)
+    outcome = _outcome(handler, job, context)
     duration_ms = round((time.perf_counter() - began) * 1000, 3)
     return replace(outcome, started_at=started_at, duration_ms=duration_ms), cache.puts
 
 
-def _outcome(function: Handler, job: Job, context: Context) -> Outcome:
+def _outcome(handler: Registered, job: Job, context: Context) -> Outcome:
     base = Outcome(
         job_id=job.job_id,
         topic=job.topic,
@@ -100,25 +64,32 @@ def _outcome(function: Handler, job: Job, context: Context) -> Outcome:
     try:
         if job.payload_is_lost:
             raise Permanent(_PAYLOAD_LOST, error_type="PayloadLost")
-        result = _call(function, job, context)
+        result = _call(handler, typed(job, handler.payload), context)
         payloads.checked(result)
     except Snooze as snooze:
         return replace(base, settle="snooze", after_s=snooze.for_s, **context.notes)
-    except Exception as error:  # noqa: BLE001 - whatever a handler raises becomes an event
+    except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001 - into an event
         return replace(base, **(context.notes | _failure(error)))
     return replace(base, result=result, **context.notes)
 
 
-def _call(function: Handler, job: Job, context: Context) -> Any:
-    answer = function(job, context) if takes_context(function) else function(job)
-    return asyncio.run(_awaited(answer)) if inspect.isawaitable(answer) else answer
+def _call(handler: Registered, job: Job, context: Context) -> Any:
+    arguments = (job, context) if handler.takes_context else (job,)
+    answer = handler.function(*arguments)
+    return asyncio.run(_awaited(answer, context)) if inspect.isawaitable(answer) else answer
 
 
-async def _awaited(answer: Any) -> Any:
-    return await answer
+async def _awaited(answer: Awaitable[Any], context: Context) -> Any:
+    """What a coroutine returns; it is cancelled when the lease is lost."""
+    task = asyncio.ensure_future(answer)
+    while not task.done():
+        await asyncio.wait([task], timeout=_LOOK_AT_LEASE_S)
+        if context.cancelled:
+            task.cancel("the lease is over")
+    return task.result()
 
 
-def _failure(error: Exception) -> dict[str, Any]:
+def _failure(error: BaseException) -> dict[str, Any]:
     told: dict[str, Any] = {
         "settle": "dead" if isinstance(error, Permanent | BadInput) else "retry",
         "error_type": getattr(error, "error_type", type(error).__name__),
@@ -135,7 +106,7 @@ def _failure(error: Exception) -> dict[str, Any]:
     return told
 
 
-def _traceback(error: Exception) -> str:
+def _traceback(error: BaseException) -> str:
     """The traceback from the handler on, with files named from their package on, so that no
     home folder leaks."""
     told = traceback.TracebackException.from_exception(error)
