@@ -14,7 +14,7 @@ from tallybook import Book
 from tallybook.book.store import marks
 from tallybook.errors import BadInput, LogDamaged
 from tallybook.layout import Layout
-from tallybook.log.reader import NO_HASH, link
+from tallybook.log.chain import NO_HASH, link
 from tallybook.log.verify import Verification, verify
 from tallybook.recover import rebuild
 from tallybook.testing import FakeClock

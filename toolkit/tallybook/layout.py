@@ -2,7 +2,8 @@
 
 book/
   book.toml           settings
-  log/                writer.json and the segments <writer8>-<first seq>.ndjson
+  log/                writer.json, anchor.json, the segments <writer8>-<first seq>.ndjson;
+                      closed ones become <name>.zst with <stem>.manifest.json
   state.db            fold of the log: jobs, cache, topics, position
   wake                touched where there is something to claim
   checkpoints/  metrics/  heartbeats/  plans/  profiles/
@@ -10,13 +11,17 @@ book/
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tallybook import packed
 from tallybook.errors import BadInput
 
 SEGMENT_SUFFIX = ".ndjson"
+MANIFEST_SUFFIX = ".manifest.json"
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
 
@@ -36,6 +41,11 @@ class Layout:
     def writer(self) -> Path:
         """Who writes this log folder."""
         return self.log / "writer.json"
+
+    @property
+    def anchor(self) -> Path:
+        """Up to where the log was pruned, and what holds the chain there."""
+        return self.log / "anchor.json"
 
     @property
     def state(self) -> Path:
@@ -83,8 +93,27 @@ class Layout:
         return self.root / "profiles"
 
     def segments(self) -> list[Path]:
-        """The segments, sorted by name."""
-        return sorted(self.log.glob(f"*{SEGMENT_SUFFIX}"))
+        """The file of each segment that was not pruned, sorted by name.
+
+        Where a segment lies there both plain and compressed, the archive counts once its manifest
+        is there.
+        """
+        files = {path.name for path in self.log.iterdir()}
+        names = {name.removesuffix(packed.SUFFIX) for name in files if not name.startswith(".")}
+        ends = pruned_ends(self)
+        return [
+            self.log / _counting(name, files)
+            for name in sorted(names)
+            if name.endswith(SEGMENT_SUFFIX) and first_seq(name) > ends.get(name[:8], 0)
+        ]
+
+    def manifest(self, segment: str) -> Path:
+        """The manifest of the segment of that name."""
+        return self.log / (segment.removesuffix(SEGMENT_SUFFIX) + MANIFEST_SUFFIX)
+
+    def checkpoint(self, writer: str, seq: int) -> Path:
+        """The checkpoint of the state after ``seq`` of ``writer``."""
+        return self.checkpoints / f"{writer[:8]}-{seq:012d}.db"
 
     def segment(self, writer: str, first_seq: int) -> Path:
         """The path of the segment of ``writer`` that begins with ``first_seq``."""
@@ -94,6 +123,38 @@ class Layout:
         """Create the folders of a book, readable by their owner alone."""
         for folder in (self.root, self.log, self.metrics, self.heartbeats):
             folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+
+
+def _counting(name: str, files: set[str]) -> str:
+    """The file that holds the segment ``name`` among the ``files`` of the log folder."""
+    archive = name + packed.SUFFIX
+    has_manifest = name.removesuffix(SEGMENT_SUFFIX) + MANIFEST_SUFFIX in files
+    return archive if archive in files and (has_manifest or name not in files) else name
+
+
+def segment_name(path: Path) -> str:
+    """The name of the segment in ``path``: that of its plain file, compressed or not."""
+    return path.name.removesuffix(packed.SUFFIX)
+
+
+def first_seq(segment: str) -> int:
+    """The sequence of the first line, by the name of the segment; 0 where it has none."""
+    digits = segment.partition("-")[2].partition(".")[0]
+    return int(digits) if digits.isdecimal() else 0
+
+
+def pruned_ends(layout: Layout) -> Mapping[str, int]:
+    """{first eight digits of a writer: the last of its lines that was pruned}."""
+    try:
+        anchor = json.loads(layout.anchor.read_bytes())
+        return {writer[:8]: int(end["seq"]) for writer, end in anchor["ends"].items()}
+    except FileNotFoundError:
+        return {}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise BadInput(
+            f"{layout.anchor}: not readable; it says up to where the log was pruned: "
+            "put it back from a backup"
+        ) from None
 
 
 def is_book(path: Path) -> bool:

@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
 
+from tallybook import layout as layouts
+from tallybook import packed
 from tallybook.errors import LogDamaged
 from tallybook.event import BadLine, Event, decode
 from tallybook.layout import Layout
-
-NO_HASH = bytes(32)
-
-
-def link(previous: bytes, line: bytes) -> bytes:
-    """The hash after ``line`` (without its newline): BLAKE2b-256 of the hash before it ‖ line."""
-    return hashlib.blake2b(previous + line, digest_size=32).digest()
-
-
-class Position(NamedTuple):
-    """A place in the history: after the line ``seq`` of ``writer``, at ``offset`` of ``segment``.
-
-    ``ordinal`` counts the events of all writers up to here.
-    """
-
-    writer: str = ""
-    seq: int = 0
-    hash: bytes = NO_HASH
-    segment: str = ""
-    offset: int = 0
-    ordinal: int = 0
-    boot_id: str = ""
+from tallybook.log import anchor as anchors
+from tallybook.log.chain import NO_HASH, link
+from tallybook.log.chain import Position as Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +43,22 @@ class Segment:
     opened: Event | None
 
     @property
+    def name(self) -> str:
+        """The name of the segment, whether its file is compressed or not."""
+        return layouts.segment_name(self.path)
+
+    @property
     def first_seq(self) -> int:
         """The sequence of the first line, by the file name."""
-        digits = self.path.name.partition("-")[2].partition(".")[0]
-        return int(digits) if digits.isdecimal() else 0
+        return layouts.first_seq(self.name)
 
 
 def lines(path: Path, offset: int = 0, number: int = 0) -> Iterator[Line]:
-    """The lines of a segment from ``offset`` on; ``number`` lines stand before it."""
-    with path.open("rb") as file:
+    """The lines of a segment from ``offset`` (in its text) on; ``number`` lines stand before it.
+
+    Raises packed.Unreadable at the place where an archive is damaged.
+    """
+    with packed.reading(path) as file:
         file.seek(offset)
         for raw in file:
             number += 1
@@ -81,13 +69,13 @@ def lines(path: Path, offset: int = 0, number: int = 0) -> Iterator[Line]:
 
 def segment(path: Path) -> Segment:
     """The segment at ``path``."""
-    first = next(lines(path), None)
     short = path.name[:8]
-    if first is None or not first.whole:
-        return Segment(path, short, None)
     try:
-        event = decode(first.raw)
-    except BadLine:
+        first = next(lines(path), None)
+        event = decode(first.raw) if first and first.whole else None
+    except (BadLine, packed.Unreadable):
+        return Segment(path, short, None)
+    if event is None:
         return Segment(path, short, None)
     opened = event if event.name == "log.opened" else None
     return Segment(path, opened.writer if opened else short, opened)
@@ -95,11 +83,20 @@ def segment(path: Path) -> Segment:
 
 def segments(layout: Layout) -> list[Segment]:
     """All segments in the order of history: writers by their links, then by sequence."""
-    found = [segment(path) for path in layout.segments()]
+    found = _listed(layout)
     known = {item.writer[:8]: item.writer for item in found if item.opened}
     found = [replace(item, writer=known.get(item.writer, item.writer)) for item in found]
     order = {writer: place for place, writer in enumerate(_writers(found))}
     return sorted(found, key=lambda item: (order[item.writer], item.first_seq))
+
+
+def _listed(layout: Layout) -> list[Segment]:
+    """Every segment; where one was pruned since it was listed, the list is made again."""
+    while True:
+        try:
+            return [segment(path) for path in layout.segments()]
+        except FileNotFoundError:
+            continue
 
 
 def _writers(found: list[Segment]) -> list[str]:
@@ -142,30 +139,45 @@ class Damage:
 def history(
     layout: Layout, after: Position | None = None, damage: Damage | None = None
 ) -> Iterator[tuple[Event, Position]]:
-    """Every event after ``after`` (None: from the beginning), with the position behind it.
+    """Every event after ``after``, with the position behind it.
+
+    Without ``after`` it begins at the beginning, or where the log was pruned.
 
     A torn tail ends the history. A torn or foreign line before the end raises LogDamaged or,
     where ``damage`` is given, is noted there and passed over.
     """
-    position = after or Position()
+    position = after or anchors.position(layout)
     found = segments(layout)
-    names = [item.path.name for item in found]
+    names = [item.name for item in found]
     start = names.index(position.segment) if position.segment in names else 0
     for item in found[start:]:
-        offset = position.offset if item.path.name == position.segment else 0
-        for line in lines(item.path, offset):
+        offset = position.offset if item.name == position.segment else 0
+        for line in _readable(item, offset, damage):
             if not line.whole and item is found[-1]:
                 return
             event = _event(item, line, position, damage)
             if event is None:
-                position = _passed_over(position, line, item.path.name)
+                position = _passed_over(position, line, item.name)
                 continue
-            position = advance(position, event, line, item.path.name)
+            position = advance(position, event, line, item.name)
             yield event, position
 
 
+def _readable(item: Segment, offset: int, damage: Damage | None) -> Iterator[Line]:
+    """The lines of a segment up to where its archive is damaged; ``damage`` has noted that."""
+    end = offset
+    try:
+        for line in lines(item.path, offset):
+            end = line.end
+            yield line
+    except packed.Unreadable as error:
+        if damage is None:
+            raise _damaged(item.path, Line(0, end, b""), str(error)) from None
+        damage.quarantined += 1
+
+
 def advance(position: Position, event: Event, line: Line, name: str) -> Position:
-    """The position behind ``line``, which holds ``event``."""
+    """The position behind ``line`` of the segment ``name``, which holds ``event``."""
     before = position.hash if event.writer == position.writer else NO_HASH
     return Position(
         writer=event.writer,

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from tallybook import packed
 from tallybook.event import BadLine, Event, decode
-from tallybook.layout import Layout
-from tallybook.log.reader import NO_HASH, Line, Segment, lines, link, segments
+from tallybook.layout import MANIFEST_SUFFIX, SEGMENT_SUFFIX, Layout
+from tallybook.log import anchor as anchors
+from tallybook.log import manifest as manifests
+from tallybook.log.anchor import Anchor
+from tallybook.log.chain import NO_HASH, link
+from tallybook.log.manifest import Manifest
+from tallybook.log.reader import Line, Segment, lines, segments
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +56,12 @@ class Verification:
 def verify(layout: Layout, marks: Iterable[Mark] = ()) -> Verification:
     """Read the whole log and check it; changes nothing, needs no lock.
 
-    ``marks`` are where the log is known to have reached (state.db, metrics/latest.json).
+    ``marks`` are where the log is known to have reached (state.db, metrics/latest.json,
+    checkpoints); the manifests add theirs. Where the log was pruned it begins at the anchor.
     """
-    marks = list(marks)
-    walk = _Walk({(mark.writer, mark.seq): mark for mark in marks})
+    proofs = {proof.segment: proof for proof in manifests.read_all(layout)}
+    marks = [*marks, *map(_mark, proofs.values())]
+    walk = _Walk(marks, anchors.read(layout), proofs)
     found = segments(layout)
     for item in found:
         walk.segment(item, last=item is found[-1])
@@ -71,11 +79,21 @@ def latest_mark(layout: Layout) -> Mark | None:
         return None
 
 
+def _mark(proof: Manifest) -> Mark:
+    source = proof.segment.removesuffix(SEGMENT_SUFFIX) + MANIFEST_SUFFIX
+    return Mark(source, proof.writer, proof.last_seq, proof.hash)
+
+
 class _Walk:
-    def __init__(self, marks: dict[tuple[str, int], Mark]) -> None:
+    def __init__(
+        self, marks: Iterable[Mark], anchor: Anchor | None, proofs: Mapping[str, Manifest]
+    ) -> None:
         self.result = Verification()
-        self._marks = marks
-        self._ends: dict[str, tuple[int, bytes]] = {}
+        self._proofs = proofs
+        self._marks: dict[tuple[str, int], list[Mark]] = {}
+        for mark in marks:
+            self._marks.setdefault((mark.writer, mark.seq), []).append(mark)
+        self._ends: dict[str, tuple[int, bytes]] = dict(anchor.ends) if anchor else {}
 
     def segment(self, item: Segment, *, last: bool) -> None:
         writer = item.writer
@@ -85,14 +103,38 @@ class _Walk:
             self._check_opened(item, item.opened)
         else:
             self._problem(item, Line(1, 0, b""), "does not begin with a whole log.opened")
-        for line in lines(item.path):
-            if not line.whole and last:
-                self.result.warnings.append(
-                    f"{item.path.name}: torn tail of {len(line.raw)} bytes, never acknowledged; "
-                    "the next append cuts it"
-                )
-                return
-            self._line(item, line, writer)
+        line = Line(0, 0, b"", whole=False)
+        try:
+            for line in lines(item.path):
+                if not line.whole and last:
+                    self._torn_tail(item, line)
+                    break
+                self._line(item, line, writer)
+        except packed.Unreadable as error:
+            self._problem(item, Line(line.number + 1, line.end, b""), str(error))
+        self._check_proof(item, line)
+
+    def _torn_tail(self, item: Segment, line: Line) -> None:
+        self.result.warnings.append(
+            f"{item.path.name}: torn tail of {len(line.raw)} bytes, never acknowledged; "
+            "the next append cuts it"
+        )
+
+    def _check_proof(self, item: Segment, end: Line) -> None:
+        """Whether a compressed segment is what its manifest says; ``end`` is its last line."""
+        proof = self._proofs.get(item.name)
+        if proof is None:
+            if packed.is_packed(item.path):
+                self.result.warnings.append(f"{item.path.name}: its manifest is missing")
+            return
+        begin = Line(1, 0, b"")
+        if packed.is_packed(item.path) and manifests.digest(item.path) != proof.archive_digest:
+            self._problem(item, begin, "this is not the archive of its manifest: it was edited")
+        found = {"lines": end.number, "bytes": end.end, "first_seq": item.first_seq}
+        for name, value in found.items():
+            if getattr(proof, name) != value:
+                told = f"its manifest says that {name} is {getattr(proof, name)}, found {value}"
+                self._problem(item, begin, told)
 
     def ended(self, marks: list[Mark]) -> None:
         for mark in marks:
@@ -132,9 +174,10 @@ class _Walk:
             self._problem(item, line, f"seq {event.seq} where {seq + 1} is due")
         self._ends[writer] = (event.seq, hash_now)
         self._told_loss(item, line, event)
-        mark = self._marks.get((writer, event.seq))
-        if mark and mark.hash != hash_now.hex():
-            self._problem(item, line, f"the hash is not the one in {mark.source}: an edit before")
+        for mark in self._marks.get((writer, event.seq), ()):
+            if mark.hash != hash_now.hex():
+                told = f"the hash is not the one in {mark.source}: an edit before"
+                self._problem(item, line, told)
 
     def _told_loss(self, item: Segment, line: Line, event: Event) -> None:
         first, last = event.get("first_lost_seq"), event.get("last_lost_seq")

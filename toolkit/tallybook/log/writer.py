@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
-import json
 import logging
 import os
 import platform
@@ -16,13 +14,16 @@ from typing import Any
 
 import tallybook
 from tallybook import event as events
+from tallybook import packed
 from tallybook.clock import Moment
 from tallybook.errors import LogDamaged, NoRoom, TallybookError
 from tallybook.event import Event, encode
-from tallybook.ids import new_writer_id
 from tallybook.layout import FILE_MODE, Layout
+from tallybook.log import identity
+from tallybook.log.chain import NO_HASH, Position, link
 from tallybook.log.durable import at, sync, sync_folder, write_all
-from tallybook.log.reader import NO_HASH, Position, history, link
+from tallybook.log.interval import IntervalSync
+from tallybook.log.reader import history, segment
 from tallybook.settings import LogSettings
 
 log = logging.getLogger("tallybook.log")
@@ -83,7 +84,12 @@ class Log:
         self._fd = -1
         self._open_name = ""
         self._seen: tuple[int, int] = (0, 0)
+        self._is_packed = False
+        self._is_known = False
         self._known_writer = ""
+        self._opened_us: tuple[str, int] = ("", 0)
+        lazy = settings.durability == "interval"
+        self._interval = IntervalSync(settings.sync_interval_ms / 1000) if lazy else None
 
     def beyond(self, position: Position) -> Iterator[tuple[Event, Position]]:
         """What the log has after ``position``: left by a crash between sync and commit.
@@ -97,6 +103,9 @@ class Log:
             yield event, position
         self._cut_torn_tail(position)
         self._seen = self._look(position)
+        if not self._is_known:
+            self._sync_what_others_left(position)
+            self._is_known = True
 
     def begin(self, position: Position, moment: Moment) -> Iterator[tuple[Batch, Event, int]]:
         """Open a new segment where one is due: a first, a full one, a new boot, a new writer.
@@ -120,8 +129,13 @@ class Log:
         return list(self._repairs)
 
     def write(self, batch: Batch, before: Position) -> None:
-        """Append the batch: one write, one sync. A failed write leaves nothing behind."""
+        """Append the batch: one write, one sync. A failed write leaves nothing behind.
+
+        With durability "interval" the sync comes later, but before a roll.
+        """
         offset = 0 if batch.fresh else before.offset
+        if batch.fresh:
+            self._sync_what_others_left(before)
         at("before_append")
         try:
             fd = self._descriptor(batch)
@@ -133,7 +147,10 @@ class Log:
                 f"{batch.path}: cannot append: {error.strerror}; nothing was changed"
             ) from error
         at("after_append")
-        sync(fd, "segment")
+        if self._interval:
+            self._interval.wrote(fd)
+        else:
+            sync(fd, "segment")
         if batch.fresh:
             sync_folder(self._layout.log, "log folder")
         at("after_sync")
@@ -147,50 +164,38 @@ class Log:
         self._tell(reason, lost.writer, first_lost_seq, lost.seq)
 
     def close(self) -> None:
-        """Let go of the open segment."""
+        """Let go of the open segment, with all that was written on disk."""
+        if self._interval:
+            self._interval.close()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        if self._interval:
+            self._interval.sync()
         if self._fd >= 0:
             os.close(self._fd)
         self._fd, self._open_name = -1, ""
+
+    def _sync_what_others_left(self, position: Position) -> None:
+        """With durability "interval", what another process wrote last may wait for its sync."""
+        path = self._layout.log / position.segment
+        if self._interval and position.segment and path.exists():
+            fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+            try:
+                sync(fd, "segment")
+            finally:
+                os.close(fd)
 
     # who writes
 
     def _writer(self) -> str:
         """The writer of this folder; a new one where writer.json is not from here."""
-        found = _read_identity(self._layout.writer)
-        if found and found == self._identity(found["writer"]):
+        found = identity.read(self._layout)
+        if found and identity.is_from_here(self._layout, found):
             return str(found["writer"])
         if found:
-            self._tell("copied", str(found.get("writer", "")), None, None)
-        writer = new_writer_id()
-        try:
-            self._claim_folder(writer)
-        except OSError as error:
-            raise TallybookError(
-                f"{self._layout.writer}: cannot be written: {error.strerror}; nothing was changed"
-            ) from error
-        return writer
-
-    def _claim_folder(self, writer: str) -> None:
-        path = self._layout.writer
-        path.unlink(missing_ok=True)
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
-        try:
-            at("writer_created")
-            line = json.dumps(self._identity(writer), indent=1).encode() + b"\n"
-            write_all(fd, line, "writer file")
-            sync(fd, "writer file")
-        finally:
-            os.close(fd)
-        sync_folder(path.parent.parent, "book folder")
-
-    def _identity(self, writer: str) -> dict[str, Any]:
-        status = self._layout.writer.stat()
-        return {
-            "writer": writer,
-            "machine": _machine(),
-            "device": status.st_dev,
-            "inode": status.st_ino,
-        }
+            self._tell("copied", str(found["writer"]), None, None)
+        return identity.begin(self._layout)
 
     # segments
 
@@ -200,7 +205,17 @@ class Log:
             or writer != position.writer
             or moment.boot_id != position.boot_id
             or position.offset >= self._settings.segment_bytes
+            or moment.boot_us - self._opened_at(position)
+            >= self._settings.segment_age_s * 1_000_000
+            or self._is_packed
         )
+
+    def _opened_at(self, position: Position) -> int:
+        """Boot time at which the open segment was opened, in µs; boots do not mix in one."""
+        if self._opened_us[0] != position.segment:
+            opened = segment(self._layout.log / position.segment).opened
+            self._opened_us = (position.segment, opened.boot_us if opened else 0)
+        return self._opened_us[1]
 
     def _opened(self, position: Position, moment: Moment, writer: str) -> Event:
         previous: dict[str, Any] = {"previous_hash": position.hash.hex()}
@@ -218,7 +233,7 @@ class Log:
 
     def _descriptor(self, batch: Batch) -> int:
         if self._open_name != batch.path.name or batch.fresh:
-            self.close()
+            self._let_go()
             flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
             if batch.fresh:
                 flags |= os.O_CREAT | os.O_EXCL
@@ -232,15 +247,15 @@ class Log:
         if self._fd >= 0 and self._open_name == batch.path.name:
             os.ftruncate(self._fd, offset)
         if batch.fresh:
-            self.close()
+            self._let_go()
             batch.path.unlink(missing_ok=True)
 
     def _cut_torn_tail(self, position: Position) -> None:
         """Cut what stands behind the last whole line of the last segment."""
-        names = [path.name for path in self._layout.segments()]
-        for name in names:
-            path = self._layout.log / name
-            size = path.stat().st_size
+        for path in self._layout.segments():
+            if packed.is_packed(path):
+                continue
+            name, size = path.name, _size(path)
             if name == position.segment and size > position.offset:
                 os.truncate(path, position.offset)
                 torn = size - position.offset
@@ -253,12 +268,16 @@ class Log:
     def _look(self, position: Position) -> tuple[int, int]:
         """Folder time and size of the open segment: both the same means nothing came."""
         path = f"{self._folder}/{position.segment}"
+        self._is_packed = False
         try:
             size = os.stat(path).st_size if position.segment else 0  # noqa: PTH116 - a hot path
         except FileNotFoundError:
-            raise LogDamaged(
-                f"{path} is gone under a running process; 'tallybook log verify' says what is left"
-            ) from None
+            size, self._is_packed = position.offset, True
+            if not packed.packed(Path(path)).exists():
+                raise LogDamaged(
+                    f"{path} is gone under a running process; "
+                    "'tallybook log verify' says what is left"
+                ) from None
         return os.stat(self._folder).st_mtime_ns, size  # noqa: PTH116 - a hot path
 
     def _looks_like(self, position: Position) -> bool:
@@ -273,21 +292,9 @@ class Log:
         self._repairs.append(Event("log.repaired", fields | lost))
 
 
-def _read_identity(path: Path) -> dict[str, Any] | None:
-    try:
-        found = json.loads(path.read_bytes())
-    except (FileNotFoundError, ValueError):
-        return None
-    return found if isinstance(found, dict) and "writer" in found else None
-
-
-def _machine() -> str:
-    """A digest of the machine's id, which is itself not to leave the machine."""
-    try:
-        machine_id = Path("/etc/machine-id").read_bytes().strip()
-    except OSError:
-        machine_id = b""
-    return hashlib.blake2b(b"tallybook" + machine_id, digest_size=16).hexdigest()
+def _size(path: Path) -> int:
+    """The size of a listed segment; 0 for one that was compressed since."""
+    return path.stat().st_size if path.exists() else 0
 
 
 def _has_whole_line(path: Path) -> bool:
