@@ -47,7 +47,7 @@ class Book(BookView):
         root = Path(path)
         if not layouts.is_book(root):
             _require_room(root, create)
-            make_folder(root, layouts.FOLDER_MODE)
+            make_folder(Layout(root).log, layouts.FOLDER_MODE)
             Layout(root).make()
         layout = Layout(root)
         return cls(layout, load_settings(layout.settings), clock)
