@@ -38,8 +38,8 @@ class Tables(Protocol):
         """Forget a pruned job."""
         ...
 
-    def open_jobs(self) -> Iterable[Job]:
-        """All jobs that are pending or leased."""
+    def timed_jobs(self) -> Iterable[Job]:
+        """The jobs that boot time is kept of: leased ones, and those that wait for an instant."""
         ...
 
     def put_entry(self, entry: Entry) -> None:
@@ -103,7 +103,7 @@ def _apply_to_entry(tables: Tables, event: Event) -> None:
 
 def _apply_opened(tables: Tables, event: Event) -> None:
     if tables.boot_id and tables.boot_id != event.boot_id:
-        for job in list(tables.open_jobs()):
+        for job in list(tables.timed_jobs()):
             tables.put_job(job.rebooted(event))
     tables.boot_id = event.boot_id
 
@@ -129,9 +129,13 @@ class MemoryTables:
         """Forget a pruned job."""
         self.jobs.pop(job_id, None)
 
-    def open_jobs(self) -> Iterable[Job]:
-        """All jobs that are pending or leased."""
-        return [job for job in self.jobs.values() if job.status in (Status.PENDING, Status.LEASED)]
+    def timed_jobs(self) -> Iterable[Job]:
+        """The jobs that boot time is kept of: leased ones, and those that wait for an instant."""
+        return [
+            job
+            for job in self.jobs.values()
+            if job.status == Status.LEASED or (job.status == Status.PENDING and job.due_boot_us)
+        ]
 
     def put_entry(self, entry: Entry) -> None:
         """Keep the new state of a cache entry."""

@@ -20,6 +20,8 @@ from tallybook.errors import FoldRefused
 from tallybook.event import Event
 from tallybook.settings import TopicSettings
 
+_Changes = dict[str, Any]
+
 
 class Status(StrEnum):
     """Where a job stands."""
@@ -93,17 +95,26 @@ class Job(NamedTuple):
     A tuple, since a queue makes many: it is the row of the table ``jobs``.
     """
 
+    # what enqueueing fixed
     job_id: str
     topic: str
     payload_json: str
     payload_digest: str
     idempotency_key: str
     ordinal: int = 0
-    status: str = Status.PENDING
     priority: int = 0
+    max_attempts: int = 10
+    correlation_id: str | None = None
+    enqueued_from: str | None = None
+    resource: str | None = None
+    ordering_key: str | None = None
+    expires_at: str | None = None
+    timeout_s: float | None = None
+    created_at: str = ""
+    # what events change, from ``status`` on
+    status: str = Status.PENDING
     attempt_count: int = 0
     rescue_count: int = 0
-    max_attempts: int = 10
     next_attempt_at: str | None = None
     delay_ms: int | None = None
     due_boot_us: int = 0
@@ -115,14 +126,7 @@ class Job(NamedTuple):
     lease_token: int = 0
     lease_ms: int | None = None
     lease_boot_us: int | None = None
-    correlation_id: str | None = None
-    enqueued_from: str | None = None
-    resource: str | None = None
-    ordering_key: str | None = None
-    expires_at: str | None = None
-    timeout_s: float | None = None
     result_json: str | None = None
-    created_at: str = ""
     updated_at: str = ""
     finished_at: str | None = None
 
@@ -329,7 +333,7 @@ def after(job: Job, event: Event) -> Job | None:
         return None
     if fold.change is None:
         return job
-    return fold.change(job, event)._replace(updated_at=event.occurred_at)
+    return job._replace(updated_at=event.occurred_at, **fold.change(job, event))
 
 
 def _check_token(job: Job, event: Event) -> None:
@@ -352,84 +356,92 @@ def _json(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
-def _leased(job: Job, event: Event) -> Job:
-    return _held(job, event)._replace(status=Status.LEASED, lease_token=event["lease_token"])
+# what an event changes, by column: one replacement a fold, for a queue makes many
 
 
-def _held(job: Job, event: Event) -> Job:
-    return job._replace(
-        locked_by=event["worker"],
-        locked_until=event["locked_until"],
-        lease_ms=event["lease_ms"],
-        lease_boot_us=event.boot_us + event["lease_ms"] * 1000,
-    )
+def _leased(job: Job, event: Event) -> _Changes:
+    held = _held(job, event)
+    return held | {"status": Status.LEASED, "lease_token": event["lease_token"]}
 
 
-def _free(job: Job, event: Event, status: Status) -> Job:
-    return job._replace(
-        status=status,
-        attempt_count=event.get("attempt_count", job.attempt_count),
-        rescue_count=event.get("rescue_count", job.rescue_count),
-        locked_by=None,
-        locked_until=None,
-        lease_ms=None,
-        lease_boot_us=None,
-        next_attempt_at=None,
-        delay_ms=None,
-        due_boot_us=0,
-        due_at="",
-    )
+def _held(_: Job, event: Event) -> _Changes:
+    lease_ms = event["lease_ms"]
+    return {
+        "locked_by": event["worker"],
+        "locked_until": event["locked_until"],
+        "lease_ms": lease_ms,
+        "lease_boot_us": event.boot_us + lease_ms * 1000,
+    }
 
 
-def _final(job: Job, event: Event, status: Status) -> Job:
-    return _free(job, event, status)._replace(finished_at=event.occurred_at)
+def _free(job: Job, event: Event, status: Status) -> _Changes:
+    return {
+        **_AT_REST,
+        "status": status,
+        "attempt_count": event.get("attempt_count", job.attempt_count),
+        "rescue_count": event.get("rescue_count", job.rescue_count),
+    }
 
 
-def _failed(job: Job, event: Event) -> Job:
-    return job._replace(last_error=event.get("error"), error_type=event.get("error_type"))
+def _final(job: Job, event: Event, status: Status) -> _Changes:
+    return _free(job, event, status) | {"finished_at": event.occurred_at}
 
 
-def _settled_done(job: Job, event: Event) -> Job:
-    result = event.get("result")
-    done = _final(job, event, Status.DONE)
-    return done if result is None else done._replace(result_json=_json(result))
+def _failed(event: Event) -> _Changes:
+    return {"last_error": event.get("error"), "error_type": event.get("error_type")}
 
 
-def _settled_dead(job: Job, event: Event) -> Job:
-    return _failed(_final(job, event, Status.DEAD), event)
+def _settled_done(job: Job, event: Event) -> _Changes:
+    done, result = _final(job, event, Status.DONE), event.get("result")
+    return done if result is None else done | {"result_json": _json(result)}
 
 
-def _waits(job: Job, event: Event) -> Job:
-    return _free(job, event, Status.PENDING)._replace(
-        delay_ms=event["delay_ms"],
-        next_attempt_at=event["next_attempt_at"],
-        due_boot_us=event.boot_us + event["delay_ms"] * 1000,
-    )
+def _settled_dead(job: Job, event: Event) -> _Changes:
+    return _final(job, event, Status.DEAD) | _failed(event)
 
 
-def _retried(job: Job, event: Event) -> Job:
-    return _failed(_waits(job, event), event)
+def _waits(job: Job, event: Event) -> _Changes:
+    delay_ms = event["delay_ms"]
+    return _free(job, event, Status.PENDING) | {
+        "delay_ms": delay_ms,
+        "next_attempt_at": event["next_attempt_at"],
+        "due_boot_us": event.boot_us + delay_ms * 1000,
+    }
 
 
-def _freed(job: Job, event: Event) -> Job:
+def _retried(job: Job, event: Event) -> _Changes:
+    return _waits(job, event) | _failed(event)
+
+
+def _freed(job: Job, event: Event) -> _Changes:
     return _free(job, event, Status.PENDING)
 
 
-def _requeued(job: Job, event: Event) -> Job:
-    free = _free(job, event, Status.PENDING)
-    return free._replace(attempt_count=0, rescue_count=0, finished_at=None)
+def _requeued(job: Job, event: Event) -> _Changes:
+    anew = {"attempt_count": 0, "rescue_count": 0, "finished_at": None}
+    return _free(job, event, Status.PENDING) | anew
 
 
-def _ended(job: Job, event: Event) -> Job:
+def _ended(job: Job, event: Event) -> _Changes:
     return _final(job, event, Status.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)
 class _Fold:
     before: tuple[str, ...]
-    change: Callable[[Job, Event], Job] | None
+    change: Callable[[Job, Event], _Changes] | None
 
 
+_AT_REST: _Changes = {
+    "locked_by": None,
+    "locked_until": None,
+    "lease_ms": None,
+    "lease_boot_us": None,
+    "next_attempt_at": None,
+    "delay_ms": None,
+    "due_boot_us": 0,
+    "due_at": "",
+}
 _OPEN = (Status.PENDING, Status.LEASED)
 _FINAL = (Status.DONE, Status.DEAD, Status.CANCELLED)
 _FOLDS = {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -12,18 +13,18 @@ from tallybook import statements
 from tallybook.cache import sqlite as cache_sqlite
 from tallybook.cache.sqlite import SqliteCache
 from tallybook.entry import Entry
-from tallybook.errors import BadInput
+from tallybook.errors import BadInput, FoldRefused
 from tallybook.fold import MemoryTables
 from tallybook.job import Job
 from tallybook.layout import Layout
 from tallybook.log.durable import at, rename, sync, sync_folder
-from tallybook.log.reader import Position
-from tallybook.log.verify import Mark, latest_mark
+from tallybook.log.reader import Position, reaches
+from tallybook.log.verify import Mark, known_marks
 from tallybook.queue import sqlite as queue_sqlite
 from tallybook.queue.sqlite import SqliteQueue
 
 APPLICATION_ID = 0x54414C59  # "TALY"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _SQL = statements.load("tallybook.book", "store.sql")
 _SCHEMA = (_SQL["schema"], queue_sqlite.SCHEMA, cache_sqlite.SCHEMA)
 
@@ -36,6 +37,7 @@ class Store:
         self.cache = SqliteCache(connection)
         self._queue = SqliteQueue(connection)
         self._known: dict[str, Job | None] = {}
+        self._before: dict[str, Job | None] = {}
         self._changed: dict[str, Job] = {}
         self.boot_id = self.position().boot_id
 
@@ -84,12 +86,31 @@ class Store:
         return jobs
 
     def _flush(self) -> None:
-        if self._changed:
-            self._queue.put_all(self._changed.values())
-            self._changed.clear()
+        """Write the rows of jobs that this change has touched, each once."""
+        if not self._changed:
+            return
+        before, changed = self._before, self._changed
+        new = [job for job_id, job in changed.items() if before[job_id] is None]
+        if new:
+            self._add(new)
+        if len(new) < len(changed):
+            self._queue.change(job for job_id, job in changed.items() if before[job_id])
+        self._queue.count(_counted(before, changed))
+        before.clear()
+        changed.clear()
+
+    def _add(self, new: list[Job]) -> None:
+        try:
+            self._queue.add(new)
+        except sqlite3.IntegrityError as error:
+            raise FoldRefused(
+                f"job.enqueued of a job, or with an idempotency key, that is there already, among "
+                f"{new[0].job_id} to {new[-1].job_id}: {error}"
+            ) from None
 
     def _forget(self) -> None:
         self._known.clear()
+        self._before.clear()
         self._changed.clear()
 
     # the tables of the fold; rows of jobs are written once, at the end of a change
@@ -102,16 +123,22 @@ class Store:
 
     def put_job(self, job: Job) -> None:
         """Keep the new state of a job."""
-        self._known[job.job_id] = self._changed[job.job_id] = job
+        job_id = job.job_id
+        if job_id not in self._changed:
+            self._before[job_id] = self._known.get(job_id)
+        self._known[job_id] = self._changed[job_id] = job
 
     def drop_job(self, job_id: str) -> None:
         """Forget a pruned job."""
-        self.queue.drop(job_id)
+        job = self.job(job_id)
+        if job:
+            self.queue.drop(job_id)
+            self._queue.count({(job.topic, job.status): -1})
         self._known[job_id] = None
 
-    def open_jobs(self) -> Iterable[Job]:
-        """All jobs that are pending or leased."""
-        return self.queue.open()
+    def timed_jobs(self) -> Iterable[Job]:
+        """The jobs that boot time is kept of: leased ones, and those that wait for an instant."""
+        return self.know(list(self.queue.timed()))
 
     def put_entry(self, entry: Entry) -> None:
         """Keep the new state of a cache entry."""
@@ -124,6 +151,20 @@ class Store:
     def put_topic(self, topic: str, status: str) -> None:
         """Keep whether a topic is active or paused."""
         self.queue.put_topic(topic, status)
+
+
+def _counted(
+    before: Mapping[str, Job | None], changed: Mapping[str, Job]
+) -> dict[tuple[str, str], int]:
+    """How the numbers of jobs by topic and status change."""
+    numbers: dict[tuple[str, str], int] = {}
+    for job_id, job in changed.items():
+        key, old = (job.topic, job.status), before[job_id]
+        numbers[key] = numbers.get(key, 0) + 1
+        if old:
+            key = (old.topic, old.status)
+            numbers[key] = numbers.get(key, 0) - 1
+    return numbers
 
 
 def open_store(path: Path) -> Store | None:
@@ -162,16 +203,13 @@ def open_read_only(path: Path) -> Store | None:
 
 
 def is_ahead(layout: Layout, position: Position) -> bool:
-    """Whether the state at ``position`` knows more than the log: the log lost its end."""
-    if not position.segment:
-        return False
-    path = layout.log / position.segment
-    return not path.exists() or path.stat().st_size < position.offset
+    """Whether the state at ``position`` knows more than the log, or less than it still has."""
+    return not reaches(layout, position)
 
 
 def marks(layout: Layout) -> list[Mark]:
-    """How far state.db and metrics/latest.json say that the log once reached."""
-    found = [mark for mark in [latest_mark(layout)] if mark]
+    """How far state.db, checkpoints and metrics/latest.json say that the log once reached."""
+    found = known_marks(layout)
     store = open_read_only(layout.state)
     if store:
         at = store.position()
@@ -192,16 +230,21 @@ def write_anew(path: Path, tables: MemoryTables, position: Position) -> Store:
     """Make ``tables`` the content of state.db: built aside, synced, renamed in; under the lock.
 
     The old -wal and -shm go first: an old WAL beside a new file silently shows old content.
+    The new file is in WAL mode before it has its name, so that it never has a journal.
     """
+    for left in path.parent.glob(f".{path.name}.*.new*"):
+        left.unlink()
     aside = path.with_name(f".{path.name}.{os.getpid()}.new")
-    aside.unlink(missing_ok=True)
     os.close(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     connection = _connect(str(aside))
+    connection.execute("pragma synchronous = off")
+    connection.execute("pragma journal_mode = off")
     _fill(connection, tables, position)
+    connection.execute("pragma journal_mode = wal")
     connection.close()
     _sync_file(aside)
     at("swap_written")
-    for suffix in ("-wal", "-shm"):
+    for suffix in ("-wal", "-shm", "-journal"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
     sync_folder(path.parent, "old wal")
     at("swap_unlinked")
@@ -246,7 +289,8 @@ def _fill(connection: sqlite3.Connection, tables: MemoryTables, position: Positi
         for statement in part.split(";\n"):
             connection.execute(statement)
     store = Store(connection)
-    store.queue.put_all(tables.jobs.values())
+    store.queue.add(tables.jobs.values())
+    store.queue.count(Counter((job.topic, job.status) for job in tables.jobs.values()))
     store.cache.put_all(tables.entries.values())
     for topic, status in tables.topics.items():
         store.put_topic(topic, status)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from tallybook.clock import Moment
@@ -10,7 +10,7 @@ from tallybook.job import Job
 
 
 class Queue(Protocol):
-    """Rows of jobs; changed through ``put`` and ``drop`` by the fold alone."""
+    """Rows of jobs; changed by the fold alone."""
 
     def get(self, job_id: str) -> Job | None:
         """The job of that id."""
@@ -20,16 +20,24 @@ class Queue(Protocol):
         """{(topic, idempotency key): (job id, payload digest)} of the keys that jobs hold."""
         ...
 
-    def put(self, job: Job) -> None:
-        """Keep the state of a job, new or not."""
+    def add(self, jobs: Iterable[Job]) -> None:
+        """Keep new jobs."""
+        ...
+
+    def change(self, jobs: Iterable[Job]) -> None:
+        """Keep the new state of jobs that are here."""
+        ...
+
+    def count(self, changes: Mapping[tuple[str, str], int]) -> None:
+        """So many more jobs (less, where negative) have a status: {(topic, status): number}."""
         ...
 
     def drop(self, job_id: str) -> None:
         """Forget a job."""
         ...
 
-    def open(self) -> Iterable[Job]:
-        """The jobs that are pending or leased."""
+    def timed(self) -> Iterable[Job]:
+        """The jobs that are leased or wait for an instant of boot time."""
         ...
 
     def ready(self, moment: Moment, topics: Sequence[str], limit: int) -> list[Job]:

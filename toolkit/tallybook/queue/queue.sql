@@ -4,14 +4,20 @@ create table jobs (
   ordinal integer primary key,
   job_id text not null unique,
   topic text not null,
-  payload text not null,
   payload_digest text not null,
   idempotency_key text not null,
-  status text not null,
   priority integer not null,
+  max_attempts integer not null,
+  correlation_id text,
+  enqueued_from text,
+  resource text,
+  ordering_key text,
+  expires_at text,
+  timeout_s real,
+  created_at text not null,
+  status text not null,
   attempt_count integer not null,
   rescue_count integer not null,
-  max_attempts integer not null,
   next_attempt_at text,
   delay_ms integer,
   due_boot_us integer not null,
@@ -23,86 +29,145 @@ create table jobs (
   lease_token integer not null,
   lease_ms integer,
   lease_boot_us integer,
-  correlation_id text,
-  enqueued_from text,
-  resource text,
-  ordering_key text,
-  expires_at text,
-  timeout_s real,
-  result text,
-  created_at text not null,
   updated_at text not null,
-  finished_at text
+  finished_at text,
+  payload text not null,
+  result text
 ) strict;
-create unique index jobs_by_key on jobs (topic, idempotency_key);
-create index jobs_pending on jobs (priority desc, due_boot_us, ordinal) where status = 'pending';
-create index jobs_leased on jobs (lease_boot_us) where status = 'leased';
-create index jobs_held on jobs (locked_by) where status = 'leased';
+create unique index jobs_by_key on jobs (topic, idempotency_key) where idempotency_key <> job_id;
+create index jobs_ready on jobs (priority desc, ordinal)
+  where status = 'pending' and due_boot_us = 0 and due_at = '';
+create index jobs_ready_of_topic on jobs (topic, priority desc, ordinal)
+  where status = 'pending' and due_boot_us = 0 and due_at = '';
+create index jobs_delayed on jobs (topic, priority desc, due_boot_us, ordinal)
+  where status = 'pending' and due_boot_us > 0;
+create index jobs_dated on jobs (topic, priority desc, due_at, ordinal)
+  where status = 'pending' and due_at > '';
 create index jobs_due on jobs (due_boot_us) where status = 'pending' and due_boot_us > 0;
 create index jobs_due_at on jobs (due_at) where status = 'pending' and due_at > '';
-create index jobs_by_status on jobs (topic, status);
+create index jobs_pending on jobs (ordinal) where status = 'pending';
+create index jobs_leased on jobs (lease_boot_us) where status = 'leased';
+create index jobs_dead on jobs (ordinal) where status = 'dead';
+create index jobs_cancelled on jobs (ordinal) where status = 'cancelled';
 create table topics (
   topic text primary key,
   status text not null
 ) strict;
+create table counts (
+  topic text not null,
+  status text not null,
+  number integer not null,
+  primary key (topic, status)
+) strict, without rowid;
 
 -- name: get
 -- the job of an id
 select {columns} from jobs where job_id = ?
 
 -- name: by_keys
--- which jobs hold idempotency keys, with the digest of their payload; keys: [[topic, key], …]
+-- which jobs hold idempotency keys, with the digest of their payload; keys: [[topic, key], …].
+-- a job without a key of its own has its id as the key
+with asked as (
+  select json_extract(value, '$[0]') as topic, json_extract(value, '$[1]') as key
+  from json_each(?)
+)
 select jobs.topic, jobs.idempotency_key, jobs.job_id, jobs.payload_digest
-from json_each(?) as asked
+from asked
 join jobs
-  on jobs.topic = json_extract(asked.value, '$[0]')
-  and jobs.idempotency_key = json_extract(asked.value, '$[1]')
+  on jobs.topic = asked.topic
+  and jobs.idempotency_key = asked.key
+  and jobs.idempotency_key <> jobs.job_id
+union all
+select jobs.topic, jobs.idempotency_key, jobs.job_id, jobs.payload_digest
+from asked
+join jobs
+  on jobs.job_id = asked.key
+  and jobs.idempotency_key = jobs.job_id
+  and jobs.topic = asked.topic
 
--- name: put
--- a job, new or changed; what enqueueing fixed never changes
+-- name: add
+-- a new job
 insert into jobs ({columns}) values ({marks})
-on conflict (job_id) do update set
-  status = excluded.status,
-  attempt_count = excluded.attempt_count,
-  rescue_count = excluded.rescue_count,
-  next_attempt_at = excluded.next_attempt_at,
-  delay_ms = excluded.delay_ms,
-  due_boot_us = excluded.due_boot_us,
-  due_at = excluded.due_at,
-  last_error = excluded.last_error,
-  error_type = excluded.error_type,
-  locked_by = excluded.locked_by,
-  locked_until = excluded.locked_until,
-  lease_token = excluded.lease_token,
-  lease_ms = excluded.lease_ms,
-  lease_boot_us = excluded.lease_boot_us,
-  result = excluded.result,
-  updated_at = excluded.updated_at,
-  finished_at = excluded.finished_at
+
+-- name: change
+-- a known job; what enqueueing fixed never changes
+update jobs set {changes} where ordinal = ?
+
+-- name: count
+-- so many more jobs of a topic have a status
+insert into counts (topic, status, number) values (?, ?, ?)
+on conflict (topic, status) do update set number = number + excluded.number
 
 -- name: drop
 -- a pruned job goes
 delete from jobs where job_id = ?
 
--- name: open
--- every job that has not ended
-select {columns} from jobs where status in ('pending', 'leased')
+-- name: timed
+-- every job that boot time is kept of
+select {columns} from jobs where status = 'leased'
+union all
+select {columns} from jobs where status = 'pending' and due_boot_us > 0
+
+-- name: aside
+-- whether jobs are due that had to wait, by boot time and by wall time; whether a topic is paused
+select
+  exists (select 1 from jobs
+    where status = 'pending' and due_boot_us > 0 and due_boot_us <= :boot_us),
+  exists (select 1 from jobs
+    where status = 'pending' and due_at > '' and due_at <= :now),
+  exists (select 1 from topics where status = 'paused')
 
 -- name: ready
--- what may be claimed now, in claim order
+-- jobs that need not wait, in claim order
 select {columns} from jobs
-where status = 'pending'
-  and due_boot_us <= :boot_us
-  and due_at <= :now
+where status = 'pending' and due_boot_us = 0 and due_at = ''
+order by priority desc, ordinal
+limit ?
+
+-- name: ready_of_topic
+-- the same of one topic
+select {columns} from jobs
+where status = 'pending' and due_boot_us = 0 and due_at = '' and topic = ?
+order by priority desc, ordinal
+limit ?
+
+-- name: delayed
+-- jobs of a topic and a priority that had to wait and are due
+select {columns} from jobs
+where status = 'pending' and due_boot_us > 0
+  and topic = ? and priority = ? and due_boot_us <= ?
+order by due_boot_us, ordinal
+limit ?
+
+-- name: delayed_priority
+-- the next lower priority of a topic whose jobs wait
+select max(priority) from jobs
+where status = 'pending' and due_boot_us > 0 and topic = ? and priority < ?
+
+-- name: dated
+-- jobs of a topic and a priority whose hour, given by the user, has come
+select {columns} from jobs
+where status = 'pending' and due_at > ''
+  and topic = ? and priority = ? and due_at <= ?
+order by due_at, ordinal
+limit ?
+
+-- name: dated_priority
+-- the next lower priority of a topic whose jobs wait for an hour
+select max(priority) from jobs
+where status = 'pending' and due_at > '' and topic = ? and priority < ?
+
+-- name: pending_topics
+-- topics with jobs that are pending and that are not paused
+select topic from counts
+where status = 'pending' and number > 0
   and topic not in (select topic from topics where status = 'paused')
-  and (:topics is null or topic in (select value from json_each(:topics)))
-order by priority desc, due_boot_us, ordinal
-limit :limit
 
 -- name: late
 -- leases that have run out; after a reboot lease_boot_us is null
-select {columns} from jobs
-where status = 'leased' and (lease_boot_us is null or lease_boot_us <= ?)
+select {columns} from jobs where status = 'leased' and lease_boot_us is null
+union all
+select {columns} from jobs where status = 'leased' and lease_boot_us <= ?
 limit ?
 
 -- name: held_by
@@ -119,7 +184,7 @@ select
 
 -- name: counts
 -- jobs by topic and status
-select topic, status, count(*) from jobs group by topic, status order by topic, status
+select topic, status, number from counts where number > 0 order by topic, status
 
 -- name: oldest_pending
 -- when the oldest pending job came
@@ -130,9 +195,16 @@ select created_at from jobs where status = 'pending' order by ordinal limit 1
 select count(*) from jobs where ordinal > ?
 
 -- name: select
--- jobs by status and topic, oldest first
+-- jobs of a topic or of any, oldest first
 select {columns} from jobs
-where (:status is null or status = :status) and (:topic is null or topic = :topic)
+where (:topic is null or topic = :topic)
+order by ordinal
+limit :limit
+
+-- name: select_of_status
+-- the same of one status, by its index where it has one
+select {columns} from jobs {by_index}
+where status = '{status}' and (:topic is null or topic = :topic)
 order by ordinal
 limit :limit
 

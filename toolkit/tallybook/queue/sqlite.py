@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import orjson
 
-from tallybook import statements
 from tallybook.clock import Moment, from_text
 from tallybook.job import Job
+from tallybook.queue.claiming import Claiming
+from tallybook.queue.columns import FIRST_CHANGING, statements_of_jobs
 
-_COLUMNS = tuple(name.removesuffix("_json") for name in Job._fields)
-_SQL = {
-    name: text.replace("{columns}", ", ".join(_COLUMNS)).replace(
-        "{marks}", ", ".join("?" * len(_COLUMNS))
-    )
-    for name, text in statements.load("tallybook.queue", "queue.sql").items()
+_SQL = statements_of_jobs()
+_SELECT_OF_STATUS = {
+    status: _SQL["select_of_status"].replace("{status}", status).replace("{by_index}", by_index)
+    for status, by_index in {
+        "pending": "indexed by jobs_pending",
+        "leased": "indexed by jobs_leased",
+        "dead": "indexed by jobs_dead",
+        "cancelled": "indexed by jobs_cancelled",
+        "done": "",
+    }.items()
 }
 SCHEMA = _SQL["schema"]
+_ORDINAL = Job._fields.index("ordinal")
 
 
 class SqliteQueue:
@@ -27,6 +33,7 @@ class SqliteQueue:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        self._claiming = Claiming(connection, _SQL)
 
     def get(self, job_id: str) -> Job | None:
         """The job of that id."""
@@ -37,33 +44,31 @@ class SqliteQueue:
         rows = self._connection.execute(_SQL["by_keys"], (orjson.dumps(keys).decode(),))
         return {(topic, key): (job_id, digest) for topic, key, job_id, digest in rows}
 
-    def put(self, job: Job) -> None:
-        """Keep the state of a job, new or not."""
-        self._connection.execute(_SQL["put"], job)
+    def add(self, jobs: Iterable[Job]) -> None:
+        """Keep new jobs."""
+        self._connection.executemany(_SQL["add"], jobs)
 
-    def put_all(self, jobs: Iterable[Job]) -> None:
-        """Keep many jobs at once."""
-        self._connection.executemany(_SQL["put"], jobs)
+    def change(self, jobs: Iterable[Job]) -> None:
+        """Keep the new state of jobs that are here."""
+        rows = [(*job[FIRST_CHANGING:], job[_ORDINAL]) for job in jobs]
+        self._connection.executemany(_SQL["change"], rows)
+
+    def count(self, changes: Mapping[tuple[str, str], int]) -> None:
+        """So many more jobs (less, where negative) have a status: {(topic, status): number}."""
+        rows = [(*key, number) for key, number in changes.items() if number]
+        self._connection.executemany(_SQL["count"], rows)
 
     def drop(self, job_id: str) -> None:
         """Forget a job."""
         self._connection.execute(_SQL["drop"], (job_id,))
 
-    def open(self) -> Iterable[Job]:
-        """The jobs that are pending or leased."""
-        return self._many("open", ())
+    def timed(self) -> Iterable[Job]:
+        """The jobs that are leased or wait for an instant of boot time."""
+        return self._many("timed", ())
 
     def ready(self, moment: Moment, topics: Sequence[str], limit: int) -> list[Job]:
         """Pending jobs that are due, by priority (higher first), due time, age."""
-        return self._many(
-            "ready",
-            {
-                "boot_us": moment.boot_us,
-                "now": moment.wall(),
-                "topics": orjson.dumps(list(topics)).decode() if topics else None,
-                "limit": limit,
-            },
-        )
+        return self._claiming.ready(moment, topics, limit)
 
     def late(self, moment: Moment, limit: int) -> list[Job]:
         """Leased jobs whose lease has run out by boot time."""
@@ -101,7 +106,9 @@ class SqliteQueue:
 
     def select(self, status: str | None, topic: str | None, limit: int) -> list[Job]:
         """Jobs by status and topic (None: any), oldest first, at most ``limit``."""
-        return self._many("select", {"status": status, "topic": topic, "limit": limit})
+        text = _SELECT_OF_STATUS[status] if status else _SQL["select"]
+        rows = self._connection.execute(text, {"topic": topic, "limit": limit})
+        return [Job._make(row) for row in rows]
 
     def put_topic(self, topic: str, status: str) -> None:
         """Keep whether a topic is active or paused."""

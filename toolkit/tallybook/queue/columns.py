@@ -1,0 +1,26 @@
+"""The columns of the table ``jobs`` and the statements that name them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tallybook import statements
+from tallybook.job import Job
+
+COLUMNS = tuple(name.removesuffix("_json") for name in Job._fields)
+FIRST_CHANGING = COLUMNS.index("status")
+
+
+def statements_of_jobs() -> Mapping[str, str]:
+    """The statements of ``queue.sql``; a row that they read or write is a ``Job``."""
+    filled = {
+        "{columns}": ", ".join(COLUMNS),
+        "{marks}": ", ".join("?" * len(COLUMNS)),
+        "{changes}": ", ".join(f"{name} = ?" for name in COLUMNS[FIRST_CHANGING:]),
+    }
+    found = dict(statements.load("tallybook.queue", "queue.sql"))
+    for name, text in found.items():
+        for mark, words in filled.items():
+            text = text.replace(mark, words)
+        found[name] = text
+    return found
