@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tallybook.cli import output
@@ -44,20 +45,20 @@ def run(args: argparse.Namespace) -> int:
 
 def _workers(book: BookView) -> list[dict[str, Any]]:
     """Workers by their heartbeat files, with how long ago each last beat."""
-    from tallybook.worker.beat import signs
+    from tallybook.worker.sign import signs
 
-    return [_worker(book, sign) for _, sign in signs(book)]
+    return [_worker(book, path, sign) for path, sign in signs(book)]
 
 
-def _worker(book: BookView, sign: dict[str, Any]) -> dict[str, Any]:
-    from tallybook.worker.beat import is_dead
+def _worker(book: BookView, path: Path, sign: dict[str, Any]) -> dict[str, Any]:
+    from tallybook.worker.sign import is_dead
 
     now = book.moment()
     shown = {name: sign.get(name) for name in ("worker", "pid", "host", "threads", "topics")}
     silent_s = None
     if sign.get("boot_id") == now.boot_id and isinstance(sign.get("boot_us"), int):
         silent_s = round((now.boot_us - sign["boot_us"]) / 1e6, 1)
-    state = "dead" if is_dead(book, sign) else "silent"
+    state = "dead" if is_dead(book, path, sign) else "silent"
     if state == "silent" and silent_s is not None and silent_s < _SILENT_S:
         state = "alive"
     running = len(sign.get("jobs") or ())

@@ -1,148 +1,147 @@
-"""The heartbeat of a worker: leases extended, silent workers' jobs rescued, signs of life written.
+"""The heartbeat of a worker: leases extended, dead and silent workers' jobs rescued.
 
 It runs in a thread of its own with a book of its own.
 """
 
 from __future__ import annotations
 
-import json
 import logging
-import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from tallybook.book import Book, BookView, Held
+from tallybook.book import Book
 from tallybook.errors import TallybookError
 from tallybook.event import Event
-from tallybook.layout import FILE_MODE
 from tallybook.worker.metrics import Counters, Recorder
+from tallybook.worker.running import Running
+from tallybook.worker.sign import Sign, bury_the_dead
+from tallybook.worker.wake import Wake
 
 log = logging.getLogger("tallybook.worker")
 _LONGEST_BEAT_S = 1.0
 _FAILED_BEATS = 5
 
 
-@dataclass
-class Running:
-    """The jobs whose handlers run now; shared by the threads of a worker."""
-
-    mutex: threading.Lock = field(default_factory=threading.Lock)
-    leases: dict[str, tuple[Held, int]] = field(default_factory=dict)
-
-    def start(self, held: Held, boot_us: int) -> None:
-        """A handler begins; its lease was last moved at ``boot_us``."""
-        with self.mutex:
-            self.leases[held.job_id] = (held, boot_us)
-
-    def end(self, job_id: str) -> None:
-        """A handler has ended."""
-        with self.mutex:
-            self.leases.pop(job_id, None)
-
-    def older_than(self, boot_us: int) -> list[Held]:
-        """The leases that were last moved before ``boot_us``."""
-        with self.mutex:
-            return [held for held, moved_us in self.leases.values() if moved_us <= boot_us]
-
-    def moved(self, leases: list[Held], lost: list[Held], boot_us: int) -> None:
-        """These leases were extended at ``boot_us``, but for those that are ``lost``."""
-        with self.mutex:
-            for held in leases:
-                if held.job_id in self.leases:
-                    self.leases[held.job_id] = (held, boot_us)
-            for held in lost:
-                self.leases.pop(held.job_id, None)
-
-    def holds(self, job_id: str) -> bool:
-        """Whether the lease of a running job is still held, as far as is known."""
-        with self.mutex:
-            return job_id in self.leases
-
-    def all(self) -> list[Held]:
-        """The leases held now."""
-        with self.mutex:
-            return [held for held, _ in self.leases.values()]
-
-
 class Beat:
-    """The heart of one worker. ``alive`` turns False after five beats in a row that failed."""
+    """The heart of one worker.
+
+    ``alive`` is False after five beats in a row that failed, until one succeeds. ``each_time``
+    is called at every beat, failed or not.
+    """
 
     def __init__(
         self,
-        open_book: Callable[[], Book],
+        book: Book,
         worker: str,
         lease_s: float,
         about: Mapping[str, Any],
         running: Running,
         counters: Counters,
+        each_time: Callable[[], None],
     ) -> None:
         self.alive = True
-        self._open_book = open_book
+        self._book = book
         self._worker = worker
         self._lease_s = lease_s
         self._about = about
         self._running = running
         self._counters = counters
+        self._each_time = each_time
+        self._failed = 0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
 
     def start(self) -> None:
-        """Begin to beat."""
+        """Place the heartbeat file, then begin to beat. Raises BadInput where the worker's name
+        is that of a living one."""
+        self._sign = Sign(self._book, self._worker, self._said())
+        self._deaths = Wake(self._book.layout.heartbeats)
+        self._recorder = Recorder(self._book, self._worker, self._counters)
         self._thread.start()
 
-    def stop(self) -> None:
-        """Write the last metrics, take the heartbeat file away, end."""
+    def stop(self) -> bool:
+        """Write the last metrics, take the heartbeat file away, end.
+
+        False where handlers still run: the file stays, and the end of the process tells others
+        that their jobs are free.
+        """
         self._stop.set()
+        self._deaths.rouse()
         self._thread.join()
+        self._deaths.close()
+        still = len(self._running.all())
+        self._record(still)
+        if not still:
+            self._sign.remove()
+        return not still
 
     def _run(self) -> None:
-        with self._open_book() as book:
-            recorder = Recorder(book, self._worker, self._counters)
-            try:
-                self._beat_on(book, recorder)
-            finally:
-                recorder.record(len(self._running.all()))
-                self._path(book).unlink(missing_ok=True)
+        pause_s = min(self._lease_s / 6, _LONGEST_BEAT_S)
+        due_s = time.monotonic() + pause_s
+        while not self._stop.is_set():
+            told = self._deaths.wait(due_s - time.monotonic())
+            if time.monotonic() >= due_s:
+                self._try(self._beat)
+                self._each_time()
+                due_s = time.monotonic() + pause_s
+            elif told and not self._stop.is_set():
+                self._bury_now()
 
-    def _beat_on(self, book: Book, recorder: Recorder) -> None:
-        pause = min(self._lease_s / 6, _LONGEST_BEAT_S)
+    def _bury_now(self) -> None:
+        try:
+            self._bury()
+        except (TallybookError, OSError) as error:
+            log.warning("a dead worker's jobs wait for the next beat: %s", error)
+
+    def _try(self, beat: Callable[[], None]) -> None:
+        try:
+            beat()
+        except Exception as error:  # noqa: BLE001 - however a beat fails, it counts
+            self._failed += 1
+            log.warning("heartbeat %d of %d failed: %s", self._failed, _FAILED_BEATS, error)
+        else:
+            self._failed = 0
+        self.alive = self._failed < _FAILED_BEATS
+
+    def _beat(self) -> None:
+        book = self._book
+        self._sign.write(self._said())
+        self._extend()
+        self._bury()
+        self._count(book.rescue())
         interval_us = book.settings.worker.metrics_interval_s * 1_000_000
-        recorded_us = book.moment().boot_us
-        failed = 0
-        self._sign(book)
-        while not self._stop.wait(pause):
-            try:
-                self._beat(book)
-                if book.moment().boot_us - recorded_us >= interval_us:
-                    recorder.record(len(self._running.all()))
-                    recorded_us = book.moment().boot_us
-                failed = 0
-            except (TallybookError, OSError) as error:
-                failed += 1
-                log.warning("heartbeat %d of %d failed: %s", failed, _FAILED_BEATS, error)
-                self.alive = failed < _FAILED_BEATS
+        if book.moment().boot_us - self._recorder.since.boot_us >= interval_us:
+            self._recorder.record(len(self._running.all()))
 
-    def _beat(self, book: Book) -> None:
-        self._sign(book)
-        _bury_the_dead(book)
-        now_us = book.moment().boot_us
+    def _record(self, in_process: int) -> None:
+        try:
+            self._recorder.record(in_process)
+        except OSError as error:
+            log.warning("the last metrics are not written: %s", error)
+
+    def _extend(self) -> None:
+        now_us = self._book.moment().boot_us
         due = self._running.older_than(now_us - int(self._lease_s / 3 * 1_000_000))
         if due:
-            lost = book.extend(due, self._worker, self._lease_s)
+            lost = self._book.extend(due, self._worker, self._lease_s)
             self._running.moved(due, lost, now_us)
             self._counters.add("refused_count", len(lost))
-        rescued = [e for e in book.rescue() if e.name == "job.lease_expired"]
+
+    def _bury(self) -> None:
+        self._count(bury_the_dead(self._book))
+
+    def _count(self, events: list[Event]) -> None:
+        rescued = [event for event in events if event.name == "job.lease_expired"]
         timeouts = [event for event in rescued if event["reason"] == "expired"]
         self._counters.add("rescued_count", len(rescued))
         self._counters.add("lease_timeout_count", len(timeouts))
 
-    def _sign(self, book: Book) -> None:
-        """Write the heartbeat file, whole by rename."""
-        moment = book.moment()
-        sign = {
+    def _said(self) -> dict[str, Any]:
+        """What the heartbeat file says now."""
+        moment = self._book.moment()
+        return {
             **self._about,
             "boot_id": moment.boot_id,
             "boot_us": moment.boot_us,
@@ -152,51 +151,3 @@ class Beat:
                 for h in self._running.all()
             ],
         }
-        path = self._path(book)
-        aside = path.with_suffix(".new")
-        aside.write_text(json.dumps(sign, indent=1) + "\n", "utf-8")
-        aside.chmod(FILE_MODE)
-        aside.replace(path)
-
-    def _path(self, book: Book) -> Path:
-        return book.layout.heartbeats / f"{self._worker}.json"
-
-
-def signs(book: BookView) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The heartbeat files of a book; one that vanishes or is none is passed over."""
-    for path in sorted(book.layout.heartbeats.glob("*.json")):
-        try:
-            sign = json.loads(path.read_bytes())
-        except (FileNotFoundError, ValueError):
-            continue
-        if isinstance(sign, dict) and isinstance(sign.get("pid"), int):
-            yield path, sign
-
-
-def is_dead(book: BookView, sign: Mapping[str, Any]) -> bool:
-    """Whether the worker of a heartbeat file is gone for sure: another boot, or no such process.
-
-    Of a worker on another host nothing is known from here.
-    """
-    if sign.get("host") != book.node.host:
-        return False
-    if sign.get("boot_id") != book.moment().boot_id:
-        return True
-    try:
-        os.kill(sign["pid"], 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
-    return False
-
-
-def _bury_the_dead(book: Book) -> None:
-    """Take away the heartbeat files of dead workers and log their end, each once."""
-    for path, sign in signs(book):
-        if is_dead(book, sign):
-            try:
-                path.unlink()
-            except FileNotFoundError:
-                continue
-            book.record(Event("worker.stopped", {"worker": sign.get("worker"), "reason": "died"}))

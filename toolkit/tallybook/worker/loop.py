@@ -6,22 +6,29 @@ import logging
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tallybook.book import Book, Held, Settled, Want
-from tallybook.errors import BadInput, TallybookError
+from tallybook.book import Book, Held, Settled, Turn, Want
+from tallybook.errors import BadInput, NotNow, TallybookError
 from tallybook.event import Event
 from tallybook.ids import new_worker_id
 from tallybook.job import Job, Status
+from tallybook.layout import FILE_MODE
 from tallybook.payload import checked_text
-from tallybook.worker.beat import Beat, Running
+from tallybook.worker import notify
+from tallybook.worker.beat import Beat
 from tallybook.worker.handlers import Registered
 from tallybook.worker.metrics import Counters
 from tallybook.worker.run import run
+from tallybook.worker.running import Running
+from tallybook.worker.wake import Wake
 
 log = logging.getLogger("tallybook.worker")
-_IDLE_S = 0.05
+_LONGEST_IDLE_S = 1.0
+_DRAIN_IDLE_S = 0.05
+_AGAIN_S = 1.0
 
 
 class _HandBack(Exception):
@@ -32,7 +39,7 @@ class Worker:
     """Runs ``handlers`` on the jobs of a book. ``lease_s`` is how long a claim lasts unextended.
 
     ``runs_ended`` counts roughly (threads share it) for a progress line; ``interrupted`` says
-    that Ctrl-C stopped it.
+    that Ctrl-C stopped it. It also stops once ``parent_pid``, where given, is not its parent.
     """
 
     def __init__(
@@ -45,6 +52,7 @@ class Worker:
         lease_s: float = 60.0,
         drain: bool = False,
         name: str | None = None,
+        parent_pid: int | None = None,
     ) -> None:
         self._path = path
         self._handlers = handlers
@@ -53,8 +61,11 @@ class Worker:
         self._lease_s = _checked_lease(lease_s)
         self._drain = drain
         self._name = checked_text("worker name", name)
+        self._parent_pid = parent_pid
         self._stop = threading.Event()
-        self._running = Running()
+        self._wake: Wake | None = None
+        self._is_ending = False
+        self._running = Running(round(self._lease_s * 1_000_000))
         self._counters = Counters()
         self._failure: BaseException | None = None
         self.runs_ended = 0
@@ -67,21 +78,28 @@ class Worker:
         """
         with Book.open(self._path) as book:
             self._name = self._name or new_worker_id(book.node.host)
-            book.record(self._started(book))
-            beat = self._beat(book)
-            beat.start()
-            try:
-                self._work(book, beat)
-            finally:
-                beat.stop()
-                reason = "failed" if self._failure else "drained" if self._drain else "stopped"
-                book.record(Event("worker.stopped", {"worker": self._name, "reason": reason}))
+            with Book.open(self._path) as own:
+                beat = self._beat(own)
+                beat.start()
+                try:
+                    book.record(self._started(book))
+                    self._work(book, beat)
+                finally:
+                    self._end(book, beat)
         if self._failure:
             raise self._failure
+
+    def _end(self, book: Book, beat: Beat) -> None:
+        self._is_ending = True
+        if beat.stop():
+            reason = "failed" if self._failure else "drained" if self._drain else "stopped"
+            book.record(Event("worker.stopped", {"worker": self._name, "reason": reason}))
 
     def stop(self) -> None:
         """Claim nothing more; end when the running handlers have settled."""
         self._stop.set()
+        if self._wake:
+            self._wake.end()
 
     def stop_on_signals(self) -> None:
         """Let SIGTERM and SIGINT stop this worker; a second one hands its jobs back at once."""
@@ -89,20 +107,26 @@ class Worker:
             signal.signal(number, self._signalled)
 
     def _signalled(self, number: int, _: object) -> None:
+        if self._is_ending:
+            return
         if self._stop.is_set():
+            self._is_ending = True
             raise _HandBack
         self.interrupted = number == signal.SIGINT
         self.stop()
 
     def _work(self, book: Book, beat: Beat) -> None:
+        book.layout.wake.touch(FILE_MODE)
+        self._wake = wake = Wake(book.layout.wake)
         threads = [
             threading.Thread(
-                target=self._thread, args=(book, beat), name=f"worker-{n}", daemon=True
+                target=self._thread, args=(book, beat, wake), name=f"worker-{n}", daemon=True
             )
             for n in range(self._threads)
         ]
         for thread in threads:
             thread.start()
+        notify.notify(notify.READY)
         try:
             for thread in threads:
                 thread.join()
@@ -112,36 +136,61 @@ class Worker:
     def _hand_back(self, book: Book) -> str:
         """Release what still runs; the threads end with the process."""
         released = book.release(self._running.all(), "worker stopped by a second signal")
+        self._running.clear()
         return f"stopped at once; {len(released)} running jobs were handed back"
 
-    def _thread(self, book: Book, beat: Beat) -> None:
+    def _thread(self, book: Book, beat: Beat, wake: Wake) -> None:
         try:
             job: Job | None = None
-            while beat.alive and not (self._stop.is_set() and job is None):
-                job = self._step(book, job)
-                if job is None and not self._stop.is_set() and self._is_over(book):
+            while job or not self._stop.is_set():
+                job = self._step(book, beat, wake, job)
+                if job is None and not self._stop.is_set() and self._is_over(book, wake):
                     return
-            if job:
-                book.release([Held(job.job_id, job.lease_token)], "its worker lost its heartbeat")
-            if not beat.alive:
-                raise TallybookError("the heartbeat failed five times in a row; nothing is claimed")
         except BaseException as error:  # noqa: BLE001 - run() raises it in the main thread
             self._failure = self._failure or error
-            self._stop.set()
+            self.stop()
 
-    def _step(self, book: Book, job: Job | None) -> Job | None:
-        """Run ``job``, settle it and claim the next with the same sync; None where none is due."""
-        found = self._run(book, job) if job else book.claim_many(self._want())
+    def _step(self, book: Book, beat: Beat, wake: Wake, job: Job | None) -> Job | None:
+        """Run ``job``, settle it and claim the next with the same sync; None where none is due.
+
+        A worker whose heart does not beat claims nothing.
+        """
+        if job:
+            found = self._run(book, beat, job)
+        else:
+            found = self._claim(book) if beat.alive else []
+            if found:
+                wake.rouse()  # there may be more than one
         return found[0] if found else None
 
-    def _run(self, book: Book, job: Job) -> list[Job]:
+    def _claim(self, book: Book) -> list[Job]:
+        try:
+            return book.claim_many(self._want())
+        except NotNow as error:
+            self._again_later(error)
+            return []
+
+    def _turn(self, book: Book, beat: Beat, settled: Settled) -> Turn:
+        """Settle and claim; where something passing is in the way, wait and try again."""
+        while True:
+            want = self._want() if beat.alive and not self._stop.is_set() else None
+            try:
+                return book.turn([settled], want)
+            except NotNow as error:
+                self._again_later(error)
+
+    def _again_later(self, error: NotNow) -> None:
+        log.warning("%s; trying again", error)
+        time.sleep(_AGAIN_S)
+
+    def _run(self, book: Book, beat: Beat, job: Job) -> list[Job]:
         moment = book.moment()
-        self._running.start(Held(job.job_id, job.lease_token, moment.wall()), moment.boot_us)
+        leased_us = (job.lease_boot_us or moment.boot_us) - self._running.lease_us
+        self._running.start(Held(job.job_id, job.lease_token, moment.wall()), leased_us)
         try:
             handler = self._handlers[job.topic]
-            outcome, puts = run(handler, job, book, self._counters, self._is_held(job))
-            want = None if self._stop.is_set() else self._want()
-            turn = book.turn([Settled(outcome, puts)], want)
+            outcome, puts = run(handler, job, book, self._counters, self._is_held(book, job))
+            turn = self._turn(book, beat, Settled(outcome, puts))
         finally:
             self._running.end(job.job_id)
         for job_id, reason in turn.refused.items():
@@ -151,18 +200,25 @@ class Worker:
         self.runs_ended += 1
         return turn.jobs
 
-    def _is_held(self, job: Job) -> Callable[[], bool]:
-        return lambda: self._running.holds(job.job_id)
+    def _is_held(self, book: Book, job: Job) -> Callable[[], bool]:
+        return lambda: self._running.holds(job.job_id, job.lease_token, book.moment().boot_us)
 
     def _want(self) -> Want:
         return Want(self._name or "", self._topics, self._lease_s)
 
-    def _is_over(self, book: Book) -> bool:
-        """Whether a draining worker has nothing left to wait for; else waits a little."""
+    def _is_over(self, book: Book, wake: Wake) -> bool:
+        """Whether a draining worker has nothing left to wait for; else waits for news."""
         if self._drain and not _has_open_jobs(book, self._topics):
             return True
-        self._stop.wait(_IDLE_S)
+        longest_s = _DRAIN_IDLE_S if self._drain else _LONGEST_IDLE_S
+        wake.wait(min(longest_s, book.next_due_s() or longest_s))
         return False
+
+    def _each_beat(self) -> None:
+        notify.notify(notify.WATCHDOG)
+        if self._parent_pid and os.getppid() != self._parent_pid:
+            log.warning("process %d, the parent, is gone: this worker stops", self._parent_pid)
+            self.stop()
 
     def _about(self, book: Book) -> dict[str, object]:
         return {
@@ -179,12 +235,13 @@ class Worker:
 
     def _beat(self, book: Book) -> Beat:
         return Beat(
-            lambda: Book.open(self._path),
+            book,
             self._name or "",
             self._lease_s,
             self._about(book),
             self._running,
             self._counters,
+            self._each_beat,
         )
 
 

@@ -30,7 +30,7 @@ COLUMNS = (
     "pending", "leased", "done", "dead", "cancelled", "oldest_pending_s",
     "enqueued", *_COUNTS, "in_process",
     *(f"wait_{name}" for name in _TIMES), *(f"run_{name}" for name in _TIMES),
-    "cache_hits", "cache_misses", "book_bytes",
+    "cache_hits", "cache_misses", "book_bytes", "wal_bytes",
 )  # fmt: skip
 
 
@@ -85,13 +85,13 @@ _COUNT_OF = {
 
 
 class Recorder:
-    """Writes the rows of one worker into the metrics of its book."""
+    """Writes the rows of one worker into the metrics of its book. ``since``: begin of the next."""
 
     def __init__(self, book: Book, worker: str, counters: Counters) -> None:
         self._book = book
         self._worker = worker
         self._counters = counters
-        self._since = book.moment()
+        self.since = book.moment()
         self._ordinal = book.position().ordinal
 
     def record(self, in_process: int) -> None:
@@ -101,7 +101,7 @@ class Recorder:
         row = self._row(now, in_process)
         _append_row(self._book.layout, now, row)
         _renew_latest(self._book, now, self._worker, row)
-        self._since, self._ordinal = now, ordinal
+        self.since, self._ordinal = now, ordinal
 
     def _row(self, now: Moment, in_process: int) -> dict[str, Any]:
         counts = self._book.counts().values()
@@ -109,7 +109,7 @@ class Recorder:
         oldest = self._book.oldest_pending_at()
         waiting = (now.now - from_text(oldest)).total_seconds() if oldest else None
         return {
-            "interval_started_at": self._since.wall(),
+            "interval_started_at": self.since.wall(),
             "interval_ended_at": now.wall(),
             "node_id": self._book.node.node_id,
             "worker": self._worker,
@@ -119,6 +119,7 @@ class Recorder:
             **self._counters.take(),
             "in_process": in_process,
             "book_bytes": _book_bytes(self._book.layout),
+            "wal_bytes": wal_bytes(self._book.layout),
         }
 
 
@@ -179,6 +180,12 @@ def _last_rows(path: Path) -> dict[str, Any]:
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return {}
     return last if isinstance(last, dict) else {}
+
+
+def wal_bytes(layout: Layout) -> int:
+    """Size of state.db-wal; it grows while a reader holds a transaction open."""
+    wal = layout.state.with_name(layout.state.name + "-wal")
+    return wal.stat().st_size if wal.exists() else 0
 
 
 def _book_bytes(layout: Layout) -> int:

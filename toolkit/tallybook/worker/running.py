@@ -1,0 +1,65 @@
+"""The jobs whose handlers run now, and how long their leases still last."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+from tallybook.book import Held
+
+
+@dataclass
+class Running:
+    """Shared by the threads of a worker and its heartbeat. ``lease_us`` is the length of a lease.
+
+    It keeps when each lease was last moved, by this machine's own boot clock.
+    """
+
+    lease_us: int
+    mutex: threading.Lock = field(default_factory=threading.Lock)
+    leases: dict[str, tuple[Held, int]] = field(default_factory=dict)
+
+    def start(self, held: Held, boot_us: int) -> None:
+        """A handler begins; its lease was last moved at ``boot_us``."""
+        with self.mutex:
+            self.leases[held.job_id] = (held, boot_us)
+
+    def end(self, job_id: str) -> None:
+        """A handler has ended."""
+        with self.mutex:
+            self.leases.pop(job_id, None)
+
+    def older_than(self, boot_us: int) -> list[Held]:
+        """The leases that were last moved before ``boot_us``."""
+        with self.mutex:
+            return [held for held, moved_us in self.leases.values() if moved_us <= boot_us]
+
+    def moved(self, leases: list[Held], lost: list[Held], boot_us: int) -> None:
+        """These leases were extended at ``boot_us``, but for those that are ``lost``."""
+        with self.mutex:
+            for held in leases:
+                if held.job_id in self.leases:
+                    self.leases[held.job_id] = (held, boot_us)
+            for held in lost:
+                self.leases.pop(held.job_id, None)
+
+    def holds(self, job_id: str, lease_token: int, boot_us: int) -> bool:
+        """Whether this lease was not refused and has not run out by ``boot_us``.
+
+        Nobody needs to be asked: it is known also while the log cannot be reached.
+        """
+        with self.mutex:
+            held, moved_us = self.leases.get(job_id, (None, 0))
+        if held is None or held.lease_token != lease_token:
+            return False
+        return boot_us < moved_us + self.lease_us
+
+    def all(self) -> list[Held]:
+        """The leases held now."""
+        with self.mutex:
+            return [held for held, _ in self.leases.values()]
+
+    def clear(self) -> None:
+        """All were handed back."""
+        with self.mutex:
+            self.leases.clear()
