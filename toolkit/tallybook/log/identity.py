@@ -15,7 +15,7 @@ from typing import Any
 from tallybook.errors import TallybookError
 from tallybook.ids import new_writer_id
 from tallybook.layout import FILE_MODE, Layout
-from tallybook.log.durable import at, sync, sync_folder, write_all
+from tallybook.log.durable import at, sync, write_all
 
 MACHINE_ID = Path("/etc/machine-id")
 
@@ -56,7 +56,6 @@ def _write(layout: Layout, writer: str) -> None:
         sync(fd, "writer file")
     finally:
         os.close(fd)
-    sync_folder(layout.root, "book folder")
 
 
 def _identity(layout: Layout, writer: str) -> dict[str, Any]:

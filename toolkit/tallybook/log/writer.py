@@ -99,11 +99,12 @@ class Log:
         if self._looks_like(position):
             return
         self._known_writer = ""
+        start = position
         for event, position in history(self._layout, position):  # noqa: B020 - the walk goes on
             yield event, position
         self._cut_torn_tail(position)
         self._seen = self._look(position)
-        if not self._is_known:
+        if not self._is_known or position != start:
             self._sync_what_others_left(position)
             self._is_known = True
 
@@ -134,7 +135,7 @@ class Log:
         With durability "interval" the sync comes later, but before a roll.
         """
         offset = 0 if batch.fresh else before.offset
-        if batch.fresh:
+        if batch.fresh and self._interval:
             self._sync_what_others_left(before)
         at("before_append")
         try:
@@ -177,14 +178,16 @@ class Log:
         self._fd, self._open_name = -1, ""
 
     def _sync_what_others_left(self, position: Position) -> None:
-        """With durability "interval", what another process wrote last may wait for its sync."""
+        """What a killed process wrote last may wait for its sync, its new segment for a name; so
+        may, with durability "interval", the last lines of a living one."""
         path = self._layout.log / position.segment
-        if self._interval and position.segment and path.exists():
+        if position.segment and path.exists():
             fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
             try:
-                sync(fd, "segment")
+                sync(fd, "left segment")
             finally:
                 os.close(fd)
+            sync_folder(self._layout.log, "left folder")
 
     # who writes
 
