@@ -111,6 +111,11 @@ class Turn:
     refused: Mapping[str, str] = field(default_factory=dict)
     jobs: list[Job] = field(default_factory=list)
 
+    @property
+    def end(self) -> str:
+        """How the first run ended: the name of its event."""
+        return next(event.name for event in self.events if event.name != "cache.put")
+
 
 def enqueue(
     store: Store, moment: Moment, jobs: Sequence[dict[str, Any]], settings: Settings
@@ -168,14 +173,18 @@ def claim(store: Store, moment: Moment, want: Want) -> list[tuple[Job, Event]]:
 def settle(
     store: Store, moment: Moment, settled: Iterable[Settled], settings: Settings, dice: float
 ) -> list[Event]:
-    """The events of runs that ended: outcomes with their cache writes, or refusals."""
+    """The events of runs that ended: outcomes after their cache writes, or refusals.
+
+    The writes come first: a power cut may tear a change, and a job may be done twice, but not be
+    done without them.
+    """
     events: list[Event] = []
     written: dict[str, Entry | None] = {}
     for one in settled:
         made = _settle_one(store, moment, one.outcome, settings, dice)
-        events += made
         if made[-1].name == "job.done":
             events += [_put(store, put, one.outcome.job_id, written) for put in one.puts]
+        events += made
     return events
 
 

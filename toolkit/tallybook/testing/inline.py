@@ -33,6 +33,6 @@ def run_inline(
         handler = given if isinstance(given, Registered) else registered(given)
         outcome, puts = run(handler, jobs[0], book, counters)
         turn = book.turn([Settled(outcome, puts)], want)
-        ends.append(turn.events[0].name)
+        ends.append(turn.end)
         jobs = turn.jobs
     return ends

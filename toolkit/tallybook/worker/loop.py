@@ -195,7 +195,7 @@ class Worker:
             self._running.end(job.job_id)
         for job_id, reason in turn.refused.items():
             log.warning("job %s: %s; this result is dropped", job_id, reason)
-        event = "job.settle_refused" if turn.refused else turn.events[0].name
+        event = "job.settle_refused" if turn.refused else turn.end
         self._counters.settled(job, outcome, event)
         self.runs_ended += 1
         return turn.jobs
