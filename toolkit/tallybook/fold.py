@@ -17,7 +17,6 @@ from tallybook.errors import FoldRefused
 from tallybook.event import EVENTS, Event
 from tallybook.job import Job, Status
 
-_LOST_WITHOUT_JOB = frozenset({"job.settle_refused"})
 _TOPIC_STATUS = {"topic.paused": "paused", "topic.resumed": "active"}
 
 
@@ -69,10 +68,9 @@ def apply(tables: Tables, event: Event, ordinal: int) -> None:
 
 
 def _apply(tables: Tables, event: Event, ordinal: int) -> None:
-    kind = event.name.partition(".")[0]
     if event.name == "job.enqueued":
         tables.put_job(jobs.enqueued(event, ordinal))
-    elif kind == "job" and event.name not in _LOST_WITHOUT_JOB:
+    elif event.name in jobs.FOLDED:
         _apply_to_job(tables, event)
     elif event.name in ("cache.put", "cache.invalidated"):
         _apply_to_entry(tables, event)

@@ -150,7 +150,7 @@ class Job(NamedTuple):
 
     # rules: what follows from this job now
 
-    def lease(self, worker: str, lease_ms: int, moment: Moment) -> Event:
+    def lease(self, worker: str, lease_ms: int, locked_until: str) -> Event:
         """The event of ``worker`` taking this pending job for ``lease_ms``."""
         return Event(
             "job.leased",
@@ -159,7 +159,7 @@ class Job(NamedTuple):
                 "worker": worker,
                 "lease_token": self.lease_token + 1,
                 "lease_ms": lease_ms,
-                "locked_until": moment.wall(lease_ms),
+                "locked_until": locked_until,
                 "attempt_count": self.attempt_count,
                 "rescue_count": self.rescue_count,
             },
@@ -460,3 +460,4 @@ _FOLDS = {
     "job.discarded": _Fold((Status.DEAD,), _ended),
     "job.pruned": _Fold(_FINAL, None),
 }
+FOLDED = frozenset(_FOLDS)

@@ -167,7 +167,8 @@ def claim(store: Store, moment: Moment, want: Want) -> list[tuple[Job, Event]]:
     """The next due jobs, each with the event of its lease."""
     ready = store.know(store.queue.ready(moment, want.topics, want.limit))
     lease_ms = round(want.lease_s * 1000)
-    return [(job, job.lease(want.worker, lease_ms, moment)) for job in ready]
+    locked_until = moment.wall(lease_ms)
+    return [(job, job.lease(want.worker, lease_ms, locked_until)) for job in ready]
 
 
 def settle(

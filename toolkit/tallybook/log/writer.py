@@ -8,7 +8,7 @@ import os
 import platform
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,11 @@ from tallybook import event as events
 from tallybook import packed
 from tallybook.clock import Moment
 from tallybook.errors import LogDamaged, NoRoom, TallybookError
-from tallybook.event import Event, encode
+from tallybook.event import Event
 from tallybook.layout import FILE_MODE, Layout
 from tallybook.log import identity
-from tallybook.log.chain import NO_HASH, Position, link
+from tallybook.log.batch import Batch
+from tallybook.log.chain import Position
 from tallybook.log.durable import at, sync, sync_folder, write_all
 from tallybook.log.interval import IntervalSync
 from tallybook.log.reader import history, segment
@@ -43,35 +44,6 @@ class Node:
     host: str
 
 
-@dataclass
-class Batch:
-    """Events on their way into one segment, each stamped and chained as it is added."""
-
-    path: Path
-    fresh: bool
-    moment: Moment
-    end: Position
-    data: bytearray = field(default_factory=bytearray)
-
-    def add(self, event: Event, writer: str) -> tuple[Event, int]:
-        """Stamp ``event``; returns it with its ordinal in the history."""
-        same = writer == self.end.writer
-        stamped = event.stamped(self.end.seq + 1 if same else 1, writer, self.moment)
-        line = encode(stamped)
-        self.data += line + b"\n"
-        offset = self.end.offset if self.end.segment == self.path.name else 0
-        self.end = Position(
-            writer=writer,
-            seq=stamped.seq,
-            hash=link(self.end.hash if same else NO_HASH, line),
-            segment=self.path.name,
-            offset=offset + len(line) + 1,
-            ordinal=self.end.ordinal + 1,
-            boot_id=self.moment.boot_id,
-        )
-        return stamped, self.end.ordinal
-
-
 class Log:
     """The end of the log of one book."""
 
@@ -81,6 +53,7 @@ class Log:
         self._settings = settings
         self._node = node
         self._repairs: list[Event] = []
+        self._path = layout.log
         self._fd = -1
         self._open_name = ""
         self._seen: tuple[int, int] = (0, 0)
@@ -123,7 +96,9 @@ class Log:
 
     def batch(self, position: Position, moment: Moment) -> Batch:
         """A batch that goes on in the open segment."""
-        return Batch(self._layout.log / position.segment, False, moment, position)
+        if self._path.name != position.segment:
+            self._path = self._layout.log / position.segment
+        return Batch(self._path, False, moment, position)
 
     def repairs(self) -> list[Event]:
         """Repairs to be told in the open segment, such as a torn tail that was cut."""
