@@ -1,6 +1,6 @@
 """Settings of a book: ``book.toml``, checked whole when the book is opened.
 
-[node]                      id, host: how this node is named in the log
+[node]                      id, host: how this node is named in the log; allow_file_system
 [log]                       lock_wait_s, segment_bytes, segment_age_s, durability,
                             sync_interval_ms, payload, checkpoint_events
 [worker]                    metrics_interval_s
@@ -22,10 +22,12 @@ from tallybook.errors import BadInput
 
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
-    """How this node is named; empty means the host's own name."""
+    """How this node is named (empty: the host's own name), and which kind of file system its
+    book may lie on besides local ones."""
 
     id: str = ""
     host: str = ""
+    allow_file_system: str = ""
 
 
 @dataclass(frozen=True, slots=True)

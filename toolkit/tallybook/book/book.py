@@ -22,6 +22,7 @@ from tallybook.errors import BadInput, LeaseLost
 from tallybook.event import Event
 from tallybook.job import Job, Outcome
 from tallybook.layout import Layout
+from tallybook.log import filesystem
 from tallybook.log.durable import make_folder
 from tallybook.settings import Settings
 from tallybook.settings import load as load_settings
@@ -42,15 +43,18 @@ class Book(BookView):
         """Open the book at ``path``, made where there is none unless ``create`` is False.
 
         Replays what a crash left and folds a lost state.db anew. Raises BadInput for a path that
-        is no book, LogDamaged or FoldRefused where the log cannot be folded.
+        is no book, or where none could be kept (a network or a read-only file system), LogDamaged
+        or FoldRefused where the log cannot be folded.
         """
-        root = Path(path)
+        root, layout = Path(path), Layout(Path(path))
         if not layouts.is_book(root):
             _require_room(root, create)
-            make_folder(Layout(root).log, layouts.FOLDER_MODE)
-            Layout(root).make()
-        layout = Layout(root)
-        return cls(layout, load_settings(layout.settings), clock)
+        settings = load_settings(layout.settings)
+        filesystem.require_fit(root, settings.node.allow_file_system)
+        if not layouts.is_book(root):
+            make_folder(layout.log, layouts.FOLDER_MODE)
+            layout.make()
+        return cls(layout, settings, clock)
 
     @classmethod
     def read(cls, path: str | Path, *, clock: Clock | None = None) -> ReadBook:
