@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from tallybook import entry as entries
-from tallybook import job as jobs
+from tallybook import transitions
 from tallybook.entry import Entry
 from tallybook.errors import FoldRefused
 from tallybook.event import EVENTS, Event
@@ -69,8 +69,8 @@ def apply(tables: Tables, event: Event, ordinal: int) -> None:
 
 def _apply(tables: Tables, event: Event, ordinal: int) -> None:
     if event.name == "job.enqueued":
-        tables.put_job(jobs.enqueued(event, ordinal))
-    elif event.name in jobs.FOLDED:
+        tables.put_job(transitions.enqueued(event, ordinal))
+    elif event.name in transitions.FOLDED:
         _apply_to_job(tables, event)
     elif event.name in ("cache.put", "cache.invalidated"):
         _apply_to_entry(tables, event)
@@ -84,7 +84,7 @@ def _apply_to_job(tables: Tables, event: Event) -> None:
     before = tables.job(event["job_id"])
     if before is None:
         raise FoldRefused(f"seq {event.seq}: {event.name} of job {event['job_id']}: no such job")
-    job = jobs.after(before, event)
+    job = transitions.after(before, event)
     if job is None:
         tables.drop_job(before.job_id)
     elif job is not before:
@@ -102,7 +102,7 @@ def _apply_to_entry(tables: Tables, event: Event) -> None:
 def _apply_opened(tables: Tables, event: Event) -> None:
     if tables.boot_id and tables.boot_id != event.boot_id:
         for job in list(tables.timed_jobs()):
-            tables.put_job(job.rebooted(event))
+            tables.put_job(transitions.rebooted(job, event))
     tables.boot_id = event.boot_id
 
 

@@ -1,26 +1,20 @@
-"""Job: its state, its rules and its transitions, all pure.
+"""Job: its state and its rules, all pure.
 
-A rule looks at a job and returns the event that follows from it; ``after`` is the other half:
-the job that an event leaves behind. Live changes, replay after a crash and a rebuild all go
-through ``after``, so they cannot disagree.
+A rule looks at a job and returns the event that follows from it. The other half, the job that an
+event leaves behind, is in ``tallybook.transitions``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 import orjson
 
-from tallybook.clock import Moment, from_text
-from tallybook.errors import FoldRefused
+from tallybook.clock import Moment
 from tallybook.event import Event
 from tallybook.settings import TopicSettings
-
-_Changes = dict[str, Any]
 
 
 class Status(StrEnum):
@@ -277,187 +271,3 @@ class Job(NamedTuple):
             "reason": None if outcome.counted else "not_reached",
         }
         return Event("job.retry_scheduled", outcome.fields() | outcome.error_fields() | waits)
-
-    # folds: what an event leaves behind
-
-    def rebooted(self, opened: Event) -> Job:
-        """This job after the machine started anew: its lease is over, its delay is counted on.
-
-        What is left of a delay is taken from wall time, but never more than the whole delay.
-        """
-        if self.status == Status.LEASED:
-            return self._replace(lease_boot_us=None)
-        if self.status != Status.PENDING or not self.due_boot_us:
-            return self
-        left = from_text(self.next_attempt_at or opened.occurred_at) - from_text(opened.occurred_at)
-        left_ms = min(max(left / timedelta(milliseconds=1), 0), self.delay_ms or 0)
-        return self._replace(due_boot_us=opened.boot_us + int(left_ms * 1000))
-
-
-def enqueued(event: Event, ordinal: int) -> Job:
-    """The job that ``job.enqueued`` makes; ``ordinal`` is its place in the history."""
-    delay_ms, next_attempt_at = event.get("delay_ms"), event.get("next_attempt_at")
-    return Job(
-        job_id=event["job_id"],
-        topic=event["topic"],
-        payload_json=_payload_json(event),
-        payload_digest=event.get("payload_digest", ""),
-        idempotency_key=event["idempotency_key"],
-        ordinal=ordinal,
-        priority=event.get("priority", 0),
-        max_attempts=event.get("max_attempts", 10),
-        next_attempt_at=next_attempt_at,
-        delay_ms=delay_ms,
-        due_boot_us=event.boot_us + delay_ms * 1000 if delay_ms else 0,
-        due_at=next_attempt_at if next_attempt_at and not delay_ms else "",
-        correlation_id=event.get("correlation_id"),
-        enqueued_from=event.get("enqueued_from"),
-        resource=event.get("resource"),
-        ordering_key=event.get("ordering_key"),
-        expires_at=event.get("expires_at"),
-        timeout_s=event.get("timeout_s"),
-        created_at=event.occurred_at,
-        updated_at=event.occurred_at,
-    )
-
-
-def after(job: Job, event: Event) -> Job | None:
-    """The job after ``event``; None once it is pruned. Raises FoldRefused where it cannot be."""
-    fold = _FOLDS.get(event.name)
-    if fold is None:
-        raise FoldRefused(f"seq {event.seq}: event {event.name!r} is not known to this version")
-    if job.status not in fold.before:
-        raise FoldRefused(f"seq {event.seq}: {event.name} of job {job.job_id}: it is {job.status}")
-    _check_token(job, event)
-    if event.name == "job.pruned":
-        return None
-    if fold.change is None:
-        return job
-    return job._replace(updated_at=event.occurred_at, **fold.change(job, event))
-
-
-def _check_token(job: Job, event: Event) -> None:
-    due = job.lease_token + 1 if event.name == "job.leased" else job.lease_token
-    if event.get("lease_token", due) != due:
-        raise FoldRefused(
-            f"seq {event.seq}: {event.name} of job {job.job_id} names lease "
-            f"{event['lease_token']} where lease {due} is due"
-        )
-
-
-def _payload_json(event: Event) -> str:
-    """The payload of an enqueue; no text where the log was not to keep it, or not whole."""
-    left_out = () if "payload" in event.withheld else event.get("redacted", ())
-    lost = any(place.startswith("payload") and place != "payload_digest" for place in left_out)
-    return "" if lost else _json(event.get("payload"))
-
-
-def _json(value: Any) -> str:
-    return orjson.dumps(value).decode()
-
-
-# what an event changes, by column: one replacement a fold, for a queue makes many
-
-
-def _leased(job: Job, event: Event) -> _Changes:
-    held = _held(job, event)
-    return held | {"status": Status.LEASED, "lease_token": event["lease_token"]}
-
-
-def _held(_: Job, event: Event) -> _Changes:
-    lease_ms = event["lease_ms"]
-    return {
-        "locked_by": event["worker"],
-        "locked_until": event["locked_until"],
-        "lease_ms": lease_ms,
-        "lease_boot_us": event.boot_us + lease_ms * 1000,
-    }
-
-
-def _free(job: Job, event: Event, status: Status) -> _Changes:
-    return {
-        **_AT_REST,
-        "status": status,
-        "attempt_count": event.get("attempt_count", job.attempt_count),
-        "rescue_count": event.get("rescue_count", job.rescue_count),
-    }
-
-
-def _final(job: Job, event: Event, status: Status) -> _Changes:
-    return _free(job, event, status) | {"finished_at": event.occurred_at}
-
-
-def _failed(event: Event) -> _Changes:
-    return {"last_error": event.get("error"), "error_type": event.get("error_type")}
-
-
-def _settled_done(job: Job, event: Event) -> _Changes:
-    done, result = _final(job, event, Status.DONE), event.get("result")
-    return done if result is None else done | {"result_json": _json(result)}
-
-
-def _settled_dead(job: Job, event: Event) -> _Changes:
-    return _final(job, event, Status.DEAD) | _failed(event)
-
-
-def _waits(job: Job, event: Event) -> _Changes:
-    delay_ms = event["delay_ms"]
-    return _free(job, event, Status.PENDING) | {
-        "delay_ms": delay_ms,
-        "next_attempt_at": event["next_attempt_at"],
-        "due_boot_us": event.boot_us + delay_ms * 1000,
-    }
-
-
-def _retried(job: Job, event: Event) -> _Changes:
-    return _waits(job, event) | _failed(event)
-
-
-def _freed(job: Job, event: Event) -> _Changes:
-    return _free(job, event, Status.PENDING)
-
-
-def _requeued(job: Job, event: Event) -> _Changes:
-    anew = {"attempt_count": 0, "rescue_count": 0, "finished_at": None}
-    return _free(job, event, Status.PENDING) | anew
-
-
-def _ended(job: Job, event: Event) -> _Changes:
-    return _final(job, event, Status.CANCELLED)
-
-
-@dataclass(frozen=True, slots=True)
-class _Fold:
-    before: tuple[str, ...]
-    change: Callable[[Job, Event], _Changes] | None
-
-
-_AT_REST: _Changes = {
-    "locked_by": None,
-    "locked_until": None,
-    "lease_ms": None,
-    "lease_boot_us": None,
-    "next_attempt_at": None,
-    "delay_ms": None,
-    "due_boot_us": 0,
-    "due_at": "",
-}
-_OPEN = (Status.PENDING, Status.LEASED)
-_FINAL = (Status.DONE, Status.DEAD, Status.CANCELLED)
-_FOLDS = {
-    "job.deduplicated": _Fold((*_OPEN, *_FINAL), None),
-    "job.leased": _Fold((Status.PENDING,), _leased),
-    "job.extended": _Fold((Status.LEASED,), _held),
-    "job.done": _Fold((Status.LEASED,), _settled_done),
-    "job.retry_scheduled": _Fold((Status.LEASED,), _retried),
-    "job.dead": _Fold(_OPEN, _settled_dead),
-    "job.snoozed": _Fold((Status.LEASED,), _waits),
-    "job.lease_expired": _Fold((Status.LEASED,), _freed),
-    "job.released": _Fold((Status.LEASED,), _freed),
-    "job.requeued": _Fold((Status.DEAD, Status.CANCELLED), _requeued),
-    "job.cancel_requested": _Fold(_OPEN, None),
-    "job.cancelled": _Fold(_OPEN, _ended),
-    "job.discarded": _Fold((Status.DEAD,), _ended),
-    "job.pruned": _Fold(_FINAL, None),
-}
-FOLDED = frozenset(_FOLDS)

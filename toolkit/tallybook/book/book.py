@@ -9,8 +9,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tallybook import job as jobs
 from tallybook import layout as layouts
+from tallybook import transitions
 from tallybook.book import changes
 from tallybook.book.changes import Held, New, Receipt, Settled, Turn, Want
 from tallybook.book.journal import Journal
@@ -134,7 +134,8 @@ class Book(BookView):
 
         events = self._journal.change(decide)
         leased = events[len(events) - len(claimed) :]
-        found = [jobs.after(job, event) for (job, _), event in zip(claimed, leased, strict=True)]
+        pairs = zip(claimed, leased, strict=True)
+        found = [transitions.after(job, event) for (job, _), event in pairs]
         refused = {e["job_id"]: e["reason"] for e in events if e.name == "job.settle_refused"}
         return Turn(events, refused, [job for job in found if job])
 
