@@ -70,6 +70,7 @@ def _alerts(book: BookView, workers: list[dict[str, Any]]) -> list[str]:
         f"the log lost its end: {mark.source} saw seq {mark.seq}; see: tallybook log verify"
         for mark in book.lost_marks()
     ]
+    alerts += _said_of_files(book)
     alerts += [
         f"worker {worker['worker']} (pid {worker['pid']}) is {worker['state']}"
         for worker in workers
@@ -86,6 +87,16 @@ def _alerts(book: BookView, workers: list[dict[str, Any]]) -> list[str]:
                 "see: tallybook jobs list --status dead"
             )
     return alerts
+
+
+def _said_of_files(book: BookView) -> list[str]:
+    """A lock that nobody gives back, a WAL that nobody can reset."""
+    from tallybook.book import wal
+    from tallybook.log.lock import stopped_holder
+
+    pid, grown = stopped_holder(book.layout.log), wal.warning(book.layout)
+    held = f"the log is held by a stopped process {pid}: continue it (kill -CONT {pid}) or kill it"
+    return ([held] if pid else []) + ([grown] if grown else [])
 
 
 def _oldest_s(book: BookView) -> float | None:

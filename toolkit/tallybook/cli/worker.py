@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import socket
 import sys
 import threading
 from typing import TYPE_CHECKING
@@ -22,6 +24,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument("module", metavar="MODULE", help="importing it registers the handlers")
     parser.add_argument("--threads", type=int, default=4, metavar="N", help="default 4")
+    parser.add_argument(
+        "--processes", type=int, metavar="N", help="N workers under a parent that restarts them"
+    )
     parser.add_argument("--topics", default="", metavar="A,B", help="default: all with a handler")
     parser.add_argument("--lease", type=float, default=60.0, metavar="S", help="default 60")
     parser.add_argument(
@@ -33,9 +38,27 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Work until stopped or drained; 0 then, 130 after Ctrl-C."""
+    return _parent(args) if args.processes is not None else _worker(args)
+
+
+def _parent(args: argparse.Namespace) -> int:
+    from tallybook.ids import new_worker_id
+    from tallybook.worker.parent import Parent
+
+    command = [sys.executable, "-m", "tallybook", "worker", args.module]
+    command += ["--threads", str(args.threads), "--lease", str(args.lease)]
+    command += ["--topics", args.topics, "--book", str(find_book(args.book))]
+    command += ["--drain"] * args.drain
+    name = args.name or new_worker_id(socket.gethostname())
+    return Parent(command, name, args.processes, drain=args.drain).run()
+
+
+def _worker(args: argparse.Namespace) -> int:
     from tallybook.worker import handlers
     from tallybook.worker.loop import Worker
+    from tallybook.worker.parent import PARENT_VARIABLE
 
+    parent_pid = os.environ.pop(PARENT_VARIABLE, "")
     worker = Worker(
         find_book(args.book),
         handlers.load(args.module),
@@ -44,11 +67,18 @@ def run(args: argparse.Namespace) -> int:
         lease_s=args.lease,
         drain=args.drain,
         name=args.name,
+        parent_pid=int(parent_pid) if parent_pid.isdigit() else None,
     )
     worker.stop_on_signals()
+    return _watched(worker, is_shown=not parent_pid and sys.stderr.isatty())
+
+
+def _watched(worker: Worker, *, is_shown: bool) -> int:
+    """Run ``worker``; on a terminal show how many runs ended."""
     done = threading.Event()
     watcher = threading.Thread(target=_watch, args=(worker, done), daemon=True)
-    watcher.start()
+    if is_shown:
+        watcher.start()
     try:
         worker.run()
     except TallybookError as error:
@@ -57,12 +87,12 @@ def run(args: argparse.Namespace) -> int:
         sys.stderr.write(f"tallybook: {error}\n")
     finally:
         done.set()
-        watcher.join()
+        if is_shown:
+            watcher.join()
     return INTERRUPTED if worker.interrupted else 0
 
 
 def _watch(worker: Worker, done: threading.Event) -> None:
-    """Show on a terminal how many runs ended."""
     progress = output.Progress("runs ended")
     while not done.wait(0.2):
         progress.show(worker.runs_ended)

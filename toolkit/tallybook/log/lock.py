@@ -103,6 +103,15 @@ def holder(folder: Path) -> str:
     return f"process {pid}"
 
 
+def stopped_holder(folder: Path) -> int | None:
+    """The process that holds the lock of ``folder`` while it is stopped; None where none does.
+
+    It needs no lock.
+    """
+    pid = _holding_pid(folder)
+    return pid if pid is not None and _process_state(pid) in ("T", "t") else None
+
+
 def _holding_pid(folder: Path) -> int | None:
     """The pid that /proc/locks gives for a flock on ``folder`` (Linux; elsewhere None)."""
     status = folder.stat()

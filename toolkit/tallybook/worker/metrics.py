@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tallybook.book import Book
+from tallybook.book.wal import wal_bytes
 from tallybook.clock import Moment, from_text
 from tallybook.job import Job, Outcome, Status
 from tallybook.layout import FILE_MODE, Layout
@@ -180,12 +181,6 @@ def _last_rows(path: Path) -> dict[str, Any]:
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return {}
     return last if isinstance(last, dict) else {}
-
-
-def wal_bytes(layout: Layout) -> int:
-    """Size of state.db-wal; it grows while a reader holds a transaction open."""
-    wal = layout.state.with_name(layout.state.name + "-wal")
-    return wal.stat().st_size if wal.exists() else 0
 
 
 def _book_bytes(layout: Layout) -> int:
