@@ -1,26 +1,82 @@
-"""Folding the log: the whole state from its events alone."""
+"""Folding the log: the whole state from its events, begun at the newest good checkpoint."""
 
 from __future__ import annotations
 
+import logging
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from tallybook.book import aside as asides
+from tallybook.book import checkpoints
 from tallybook.book import store as stores
+from tallybook.book.checkpoints import Checkpoint
 from tallybook.book.store import Store
+from tallybook.errors import FoldRefused, LogDamaged
 from tallybook.fold import MemoryTables, apply
 from tallybook.layout import Layout
+from tallybook.log import anchor as anchors
 from tallybook.log.reader import Position, history
+
+log = logging.getLogger("tallybook.book")
 
 
 def fold_history(layout: Layout) -> tuple[MemoryTables, Position]:
-    """The whole log folded in memory. Raises LogDamaged or FoldRefused with the place."""
+    """The whole log folded in memory from its start. Raises LogDamaged or FoldRefused with the
+    place, and LogDamaged where its start was pruned."""
+    require_start(layout)
     tables, position = MemoryTables(), Position()
     for event, position in history(layout):
         apply(tables, event, position.ordinal)
     return tables, position
 
 
+def require_start(layout: Layout) -> None:
+    """Raises LogDamaged where the log cannot be folded from its start, since that was pruned."""
+    anchor = anchors.read(layout)
+    if anchor:
+        raise LogDamaged(
+            f"{layout.log}: pruned up to seq {anchor.position.seq} of writer "
+            f"{anchor.position.writer[:8]}, and no checkpoint is good; put the files of "
+            f"{layout.checkpoints} back from a backup"
+        )
+
+
 def fold_anew(layout: Layout) -> Store:
-    """A new state.db folded from the whole log; under the lock."""
+    """A new state.db from the newest good checkpoint and the log after it, else from the whole
+    log; under the lock. Raises LogDamaged or FoldRefused with the place."""
+    for checkpoint in checkpoints.good(layout):
+        aside = asides.begin_aside(layout.state)
+        try:
+            _fold_after(layout, checkpoint, aside)
+        except (LogDamaged, FoldRefused, sqlite3.DatabaseError) as error:
+            log.warning("%s was passed over: %s", checkpoint.path, error)
+            continue
+        return asides.swap_in(layout.state, aside)
     tables, position = fold_history(layout)
-    return stores.write_anew(layout.state, tables, position)
+    return asides.write_anew(layout.state, tables, position)
+
+
+def _fold_after(layout: Layout, checkpoint: Checkpoint, aside: Path) -> None:
+    """Make ``aside`` the state of ``checkpoint`` with the log after it applied."""
+    shutil.copyfile(checkpoint.path, aside)
+    store = asides.open_aside(aside)
+    try:
+        _apply_after(layout, store)
+        asides.finish_aside(store)
+    finally:
+        store.connection.close()
+
+
+def _apply_after(layout: Layout, store: Store) -> None:
+    position = store.position()
+    store.connection.execute("begin")
+    for event, position in history(layout, position):  # noqa: B020 - the walk goes on
+        apply(store, event, position.ordinal)
+    store.set_position(position)
+    store.queue  # noqa: B018 - what was applied is written
+    store.connection.execute("commit")
 
 
 def readable(layout: Layout) -> Store:
@@ -31,5 +87,22 @@ def readable(layout: Layout) -> Store:
         if position.segment and not stores.is_ahead(layout, position):
             return store
         store.connection.close()
+    for folded in _in_memory(layout):
+        return folded
     tables, position = fold_history(layout)
-    return stores.in_memory(tables, position)
+    return asides.in_memory(tables, position)
+
+
+def _in_memory(layout: Layout) -> Iterator[Store]:
+    """Good checkpoints with the log after them, in memory."""
+    for checkpoint in checkpoints.good(layout):
+        kept = stores.open_read_only(checkpoint.path)
+        if kept:
+            store = asides.copy_in_memory(kept)
+            kept.connection.close()
+            try:
+                _apply_after(layout, store)
+            except (LogDamaged, FoldRefused):
+                store.connection.close()
+                continue
+            yield store

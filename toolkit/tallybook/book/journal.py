@@ -9,7 +9,6 @@ A crash before the sync leaves nothing; after it, the next change replays the ev
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
 from collections import deque
@@ -19,17 +18,20 @@ from dataclasses import dataclass, field
 
 from tallybook.book import news
 from tallybook.book import store as stores
+from tallybook.book.files import StateFiles
 from tallybook.book.folding import fold_anew
 from tallybook.book.store import Store
 from tallybook.clock import Clock, Moment
 from tallybook.errors import NoRoom, TallybookError
 from tallybook.event import Event
 from tallybook.fold import apply
+from tallybook.job import Job
 from tallybook.layout import Layout
+from tallybook.log.batch import Batch
 from tallybook.log.lock import LogLock
+from tallybook.log.loss import lost_end
 from tallybook.log.reader import Position
-from tallybook.log.verify import latest_mark
-from tallybook.log.writer import Batch, Log, Node
+from tallybook.log.writer import Log, Node
 from tallybook.settings import LogSettings
 
 Decide = Callable[[Store, Moment], Sequence[Event]]
@@ -41,6 +43,7 @@ class _Ticket:
 
     decide: Decide
     made: list[Event] = field(default_factory=list)
+    leased: list[Job] = field(default_factory=list)
     error: BaseException | None = None
     is_over: bool = False
 
@@ -60,7 +63,6 @@ class Journal:
         self._mutex = threading.RLock()
         self._turn = threading.Lock()
         self._waiting: deque[_Ticket] = deque()
-        self._state_path = str(layout.state)
         self._wake_path = str(layout.wake)
         with self._lock.held():
             self._open()
@@ -74,7 +76,7 @@ class Journal:
     @contextmanager
     def reading(self) -> Iterator[Store]:
         """The state, for reading; threads take turns."""
-        if self._is_replaced():
+        if self._files.are_replaced():
             with self._lock.held(), self._mutex:
                 self._follow()
         with self._mutex:
@@ -85,6 +87,10 @@ class Journal:
 
         Nothing is changed where ``decide`` returns nothing or raises.
         """
+        return self.turn(decide)[0]
+
+    def turn(self, decide: Decide) -> tuple[list[Event], list[Job]]:
+        """As ``change``; returns also the jobs that it leased."""
         ticket = _Ticket(decide)
         self._waiting.append(ticket)
         with self._turn:
@@ -92,7 +98,7 @@ class Journal:
                 self._lead()
         if ticket.error:
             raise ticket.error
-        return ticket.made
+        return ticket.made, ticket.leased
 
     def _lead(self) -> None:
         """Do all changes that wait, in one transaction and with one sync."""
@@ -150,6 +156,8 @@ class Journal:
             ticket.error = error
             return
         ticket.made = [self._add(batch, event) for event in events]
+        leased = (self._store.job(e["job_id"]) for e in events if e.name == "job.leased")
+        ticket.leased = [job for job in leased if job]
 
     def _opened_batch(self, before: Position, moment: Moment) -> Batch:
         opened = None
@@ -164,7 +172,7 @@ class Journal:
         return batch
 
     def _add(self, batch: Batch, event: Event) -> Event:
-        stamped, ordinal = batch.add(event, batch.end.writer)
+        stamped, ordinal = batch.add(event, batch.writer)
         apply(self._store, stamped, ordinal)
         return stamped
 
@@ -186,30 +194,23 @@ class Journal:
             store.connection.close()
             store = None
         self._store = store or fold_anew(self._layout)
-        self._inode = self._layout.state.stat().st_ino
         with self._store.transaction():
             end = self._catch_up()
+        self._files = StateFiles(self._layout.state)
         self._note_lost_end(end, lost)
 
-    def _is_replaced(self) -> bool:
-        try:
-            return os.stat(self._state_path).st_ino != self._inode  # noqa: PTH116 - a hot path
-        except FileNotFoundError:
-            return True
-
     def _follow(self) -> None:
-        """Where state.db was deleted or replaced under us, go on with the one that counts."""
-        if self._is_replaced():
+        """Where files of state.db were deleted or replaced, go on with the state that counts."""
+        if self._files.are_replaced():
+            self._files.abandon()
             self._store.connection.close()
             self._open()
 
     def _note_lost_end(self, end: Position, state: Position) -> None:
-        mark = latest_mark(self._layout)
-        marks = [state] + ([Position(mark.writer, mark.seq)] if mark else [])
-        for lost in marks:
-            if lost.writer == end.writer and lost.seq > end.seq:
-                self._log.renew("shortened", lost, end.seq + 1)
-                return
+        lost = lost_end(self._layout, end, state)
+        if lost:
+            seen = Position(lost.writer, lost.last_seq)
+            self._log.renew("shortened", seen, lost.first_seq)
 
 
 class _NothingToDo(Exception):

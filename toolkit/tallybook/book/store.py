@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,10 +12,9 @@ from tallybook.cache import sqlite as cache_sqlite
 from tallybook.cache.sqlite import SqliteCache
 from tallybook.entry import Entry
 from tallybook.errors import BadInput, FoldRefused
-from tallybook.fold import MemoryTables
 from tallybook.job import Job
 from tallybook.layout import Layout
-from tallybook.log.durable import at, rename, sync, sync_folder
+from tallybook.log.durable import at
 from tallybook.log.reader import Position, reaches
 from tallybook.log.verify import Mark, known_marks
 from tallybook.queue import sqlite as queue_sqlite
@@ -26,7 +23,7 @@ from tallybook.queue.sqlite import SqliteQueue
 APPLICATION_ID = 0x54414C59  # "TALY"
 SCHEMA_VERSION = 2
 _SQL = statements.load("tallybook.book", "store.sql")
-_SCHEMA = (_SQL["schema"], queue_sqlite.SCHEMA, cache_sqlite.SCHEMA)
+SCHEMA = (_SQL["schema"], queue_sqlite.SCHEMA, cache_sqlite.SCHEMA)
 
 
 class Store:
@@ -172,7 +169,7 @@ def open_store(path: Path) -> Store | None:
     another program's database is in the way."""
     if not path.exists():
         return None
-    connection = _connect(f"{path.resolve().as_uri()}?mode=rw")
+    connection = connect(f"{path.resolve().as_uri()}?mode=rw")
     try:
         _require_ours(connection, path)
         connection.execute("pragma journal_mode = wal")
@@ -193,7 +190,7 @@ def open_read_only(path: Path) -> Store | None:
         return None
     wal = path.with_name(path.name + "-wal")
     mode = "mode=ro" if wal.exists() else "immutable=1"
-    connection = _connect(f"{path.resolve().as_uri()}?{mode}")
+    connection = connect(f"{path.resolve().as_uri()}?{mode}")
     try:
         _require_ours(connection, path)
         return Store(connection)
@@ -219,49 +216,12 @@ def marks(layout: Layout) -> list[Mark]:
     return found
 
 
-def in_memory(tables: MemoryTables, position: Position) -> Store:
-    """A store in memory that holds ``tables``."""
-    connection = _connect(":memory:")
-    _fill(connection, tables, position)
-    return Store(connection)
-
-
-def write_anew(path: Path, tables: MemoryTables, position: Position) -> Store:
-    """Make ``tables`` the content of state.db: built aside, synced, renamed in; under the lock.
-
-    The old -wal and -shm go first: an old WAL beside a new file silently shows old content.
-    The new file is in WAL mode before it has its name, so that it never has a journal.
-    """
-    for left in path.parent.glob(f".{path.name}.*.new*"):
-        left.unlink()
-    aside = path.with_name(f".{path.name}.{os.getpid()}.new")
-    os.close(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    connection = _connect(str(aside))
-    connection.execute("pragma synchronous = off")
-    connection.execute("pragma journal_mode = off")
-    _fill(connection, tables, position)
-    connection.execute("pragma journal_mode = wal")
-    connection.close()
-    _sync_file(aside)
-    at("swap_written")
-    for suffix in ("-wal", "-shm", "-journal"):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
-    sync_folder(path.parent, "old wal")
-    at("swap_unlinked")
-    rename(aside, path, "state file")
-    at("swap_renamed")
-    sync_folder(path.parent, "state folder")
-    store = open_store(path)
-    if store is None:
-        raise BadInput(f"{path} cannot be opened right after it was written; look at the disk")
-    return store
-
-
 class _Unusable(Exception):
     """The file is an SQLite database, but holds no usable state."""
 
 
-def _connect(uri: str) -> sqlite3.Connection:
+def connect(uri: str) -> sqlite3.Connection:
+    """A connection as every part of a store uses it."""
     connection = sqlite3.connect(
         uri, uri=True, isolation_level=None, check_same_thread=False, timeout=5
     )
@@ -279,28 +239,3 @@ def _require_ours(connection: sqlite3.Connection, path: Path) -> None:
         raise _Unusable
     if version != SCHEMA_VERSION:
         raise _Unusable
-
-
-def _fill(connection: sqlite3.Connection, tables: MemoryTables, position: Position) -> None:
-    connection.execute(f"pragma application_id = {APPLICATION_ID}")
-    connection.execute(f"pragma user_version = {SCHEMA_VERSION}")
-    connection.execute("begin")
-    for part in _SCHEMA:
-        for statement in part.split(";\n"):
-            connection.execute(statement)
-    store = Store(connection)
-    store.queue.add(tables.jobs.values())
-    store.queue.count(Counter((job.topic, job.status) for job in tables.jobs.values()))
-    store.cache.put_all(tables.entries.values())
-    for topic, status in tables.topics.items():
-        store.put_topic(topic, status)
-    store.set_position(position)
-    connection.execute("commit")
-
-
-def _sync_file(path: Path) -> None:
-    fd = os.open(path, os.O_RDWR)
-    try:
-        sync(fd, "state file")
-    finally:
-        os.close(fd)

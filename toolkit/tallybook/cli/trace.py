@@ -31,8 +31,8 @@ def run(args: argparse.Namespace) -> int:
     found = [e for e, _ in history(layout) if _concerns(e, args.id, job_ids)]
     if not found:
         raise BadInput(f"no event in {layout.log} has the id {args.id!r}")
-    shown = {"id": args.id, "events": [_shown(event) for event in found]}
-    output.answer(shown, args.json, text=lambda: "\n".join(map(_line, found)))
+    told = {"id": args.id, "events": [shown(event) for event in found]}
+    output.answer(told, args.json, text=lambda: "\n".join(map(line, found)))
     return 0
 
 
@@ -44,12 +44,14 @@ def _concerns(event: Event, sought: str, job_ids: set[str]) -> bool:
     return by_name or event.get("job_id") in job_ids
 
 
-def _shown(event: Event) -> dict[str, Any]:
+def shown(event: Event) -> dict[str, Any]:
+    """An event as one JSON object."""
     place = {"seq": event.seq, "event": event.name, "occurred_at": event.occurred_at}
     return place | {"boot_us": event.boot_us, "writer": event.writer} | dict(event.fields)
 
 
-def _line(event: Event) -> str:
+def line(event: Event) -> str:
+    """An event as a line for a person."""
     facts = " ".join(
         f"{name}={value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
         for name, value in event.fields.items()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -174,6 +176,31 @@ def _readable(item: Segment, offset: int, damage: Damage | None) -> Iterator[Lin
         if damage is None:
             raise _damaged(item.path, Line(0, end, b""), str(error)) from None
         damage.quarantined += 1
+
+
+def reaches(layout: Layout, position: Position) -> bool:
+    """Whether the log has the line that ``position`` stands behind, so that one can go on there.
+
+    Not so where the log lost its end, or was pruned beyond that place.
+    """
+    if not position.segment:
+        return True
+    if position.seq <= layouts.pruned_ends(layout).get(position.writer[:8], 0):
+        return False
+    plain = layout.log / position.segment
+    if plain.exists():
+        return plain.stat().st_size >= position.offset
+    if not packed.packed(plain).exists():
+        return False
+    return _text_bytes(layout, position.segment) >= position.offset
+
+
+def _text_bytes(layout: Layout, name: str) -> float:
+    """The length of the text of a compressed segment, by its manifest; without it, any."""
+    try:
+        return int(json.loads(layout.manifest(name).read_bytes())["bytes"])
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return math.inf
 
 
 def advance(position: Position, event: Event, line: Line, name: str) -> Position:

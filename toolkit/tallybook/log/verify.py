@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from tallybook import packed
 from tallybook.event import BadLine, Event, decode
@@ -72,9 +73,13 @@ def verify(layout: Layout, marks: Iterable[Mark] = ()) -> Verification:
 
 def latest_mark(layout: Layout) -> Mark | None:
     """The high-water mark in metrics/latest.json; None where there is no such file."""
+    return _mark_in(layout.latest, "metrics/latest.json")
+
+
+def _mark_in(path: Path, source: str) -> Mark | None:
     try:
-        raw = json.loads(layout.latest.read_bytes())
-        return Mark("metrics/latest.json", raw["writer"], raw["seq"], raw["hash"])
+        raw = json.loads(path.read_bytes())
+        return Mark(source, str(raw["writer"]), int(raw["seq"]), str(raw["hash"]))
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None
 
@@ -82,6 +87,14 @@ def latest_mark(layout: Layout) -> Mark | None:
 def _mark(proof: Manifest) -> Mark:
     source = proof.segment.removesuffix(SEGMENT_SUFFIX) + MANIFEST_SUFFIX
     return Mark(source, proof.writer, proof.last_seq, proof.hash)
+
+
+def known_marks(layout: Layout) -> list[Mark]:
+    """The high-water marks in metrics/latest.json and beside the checkpoints."""
+    found = [latest_mark(layout)]
+    for path in sorted(layout.checkpoints.glob("*.json")):
+        found.append(_mark_in(path, f"checkpoints/{path.name}"))
+    return [mark for mark in found if mark]
 
 
 class _Walk:

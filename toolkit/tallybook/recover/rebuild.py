@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tallybook.book import Book
+from tallybook.book import Book, checkpoints
+from tallybook.book import aside as asides
 from tallybook.book import store as stores
-from tallybook.errors import FoldRefused
+from tallybook.book.checkpoints import Checkpoint
+from tallybook.book.folding import require_start
+from tallybook.errors import FoldRefused, TallybookError
 from tallybook.event import Event
 from tallybook.fold import MemoryTables, apply
 from tallybook.ids import parity
+from tallybook.job import Status
 from tallybook.layout import Layout, require_book
+from tallybook.log import anchor as anchors
 from tallybook.log.lock import LogLock
 from tallybook.log.reader import Damage, Hole, Position, history
 from tallybook.settings import load as load_settings
@@ -23,7 +29,11 @@ _PROGRESS_EVENTS = 1000
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
     """What came back. ``unknown_keys`` have no write after the last hole; ``holes`` names the
-    holes; ``passed_over`` are events of a damaged log that no longer fit the ones before."""
+    holes; ``passed_over`` are events of a damaged log that no longer fit the ones before.
+
+    ``checkpoint`` is what the fold began with where the start of the log was pruned or is damaged;
+    ``payloads_lost`` are jobs that can still run, but whose payload the log was not to keep.
+    """
 
     keys: int
     jobs: int
@@ -34,6 +44,8 @@ class Rebuilt:
     parity: str
     holes: list[Hole]
     passed_over: int
+    checkpoint: str | None
+    payloads_lost: int
 
     @property
     def complete(self) -> bool:
@@ -51,6 +63,13 @@ class _Fold:
     written: dict[str, int] = field(default_factory=dict)
     told: set[Hole] = field(default_factory=set)
     passed_over: int = 0
+    events_read: int = 0
+    checkpoint: str | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing that the fold read had a hole or a bad line."""
+        return not self.damage.holes and not self.damage.quarantined
 
 
 def rebuild(book: Path, *, progress: Callable[[int], None] | None = None) -> Rebuilt:
@@ -69,7 +88,7 @@ def rebuild(book: Path, *, progress: Callable[[int], None] | None = None) -> Reb
             untold = [hole for hole in folded.damage.holes if hole not in folded.told]
             if untold or lost_end:
                 layout.writer.unlink(missing_ok=True)
-            store = stores.write_anew(layout.state, folded.tables, folded.position)
+            store = asides.write_anew(layout.state, folded.tables, folded.position)
             store.connection.close()
     finally:
         lock.close()
@@ -82,12 +101,47 @@ def rebuild(book: Path, *, progress: Callable[[int], None] | None = None) -> Reb
 
 
 def _fold(layout: Layout, progress: Callable[[int], None]) -> _Fold:
-    folded = _Fold()
-    for event, position in history(layout, damage=folded.damage):
+    """The log folded from its start; where that was pruned or is damaged, the state comes from the
+    newest good checkpoint and the log after it."""
+    pruned = anchors.read(layout) is not None
+    from_start = None if pruned else _fold_on(layout, _Fold(), progress)
+    if from_start and from_start.is_whole:
+        return from_start
+    for checkpoint in checkpoints.good(layout):
+        after = _fold_on(layout, _begun(checkpoint), progress)
+        if from_start is None:
+            return after
+        if after.is_whole and not after.passed_over:
+            after.damage, after.events_read = from_start.damage, from_start.events_read
+            after.damage.last_hole = 0
+            after.told = from_start.told
+            return after
+    if from_start is None:
+        require_start(layout)
+    return from_start or _Fold()
+
+
+def _begun(checkpoint: Checkpoint) -> _Fold:
+    """A fold that begins with the state of a checkpoint."""
+    store = stores.open_read_only(checkpoint.path)
+    if store is None:
+        raise TallybookError(f"{checkpoint.path} was removed while it was read; run it again")
+    with closing(store.connection):
+        tables = asides.in_tables(store)
+    written = dict.fromkeys(tables.entries, checkpoint.position.ordinal)
+    name = checkpoint.path.name
+    return _Fold(tables, checkpoint.position, written=written, checkpoint=name)
+
+
+def _fold_on(layout: Layout, folded: _Fold, progress: Callable[[int], None]) -> _Fold:
+    """Apply what the log has after the position of ``folded``, or from its start on."""
+    after = folded.position if folded.checkpoint else None
+    for event, position in history(layout, after, folded.damage):
         folded.position = position
+        folded.events_read += 1
         _apply(folded, event)
-        if position.ordinal % _PROGRESS_EVENTS == 0:
-            progress(position.ordinal)
+        if folded.events_read % _PROGRESS_EVENTS == 0:
+            progress(folded.events_read)
     return folded
 
 
@@ -96,7 +150,7 @@ def _apply(folded: _Fold, event: Event) -> None:
     try:
         apply(folded.tables, event, folded.position.ordinal)
     except FoldRefused:
-        if not folded.damage.holes and not folded.damage.quarantined:
+        if folded.is_whole:
             raise
         folded.passed_over += 1
     if event.name in ("cache.put", "cache.invalidated"):
@@ -114,7 +168,7 @@ def _note_told(folded: _Fold, hole: Hole) -> None:
 
 
 def _lost_end(layout: Layout, end: Position) -> list[Hole]:
-    """What state.db or latest.json saw of this writer after the last line that is left."""
+    """What state.db, latest.json or a checkpoint saw after the last line that is left."""
     seen = [end.seq, *(m.seq for m in stores.marks(layout) if m.writer == end.writer)]
     return [Hole(end.writer, end.seq + 1, max(seen))] if max(seen) > end.seq else []
 
@@ -132,13 +186,18 @@ def _rebuilt(folded: _Fold, lost_end: list[Hole]) -> Rebuilt:
     return Rebuilt(
         keys=len(entries),
         jobs=len(folded.tables.jobs),
-        events_read=folded.position.ordinal,
+        events_read=folded.events_read,
         gaps=len(holes),
         quarantined=folded.damage.quarantined,
         unknown_keys=len(unknown),
         parity=parity((key, entry.value) for key, entry in entries.items()),
         holes=holes,
         passed_over=folded.passed_over,
+        checkpoint=folded.checkpoint,
+        payloads_lost=sum(
+            job.payload_is_lost and job.status in (Status.PENDING, Status.LEASED, Status.DEAD)
+            for job in folded.tables.jobs.values()
+        ),
     )
 
 

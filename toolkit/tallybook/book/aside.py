@@ -1,0 +1,116 @@
+"""Making a state.db: built aside or in memory, synced, and renamed in under the lock."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections import Counter
+from pathlib import Path
+
+from tallybook.book import store as stores
+from tallybook.book.store import Store
+from tallybook.errors import BadInput
+from tallybook.fold import MemoryTables
+from tallybook.log.durable import at, rename, sync, sync_folder
+from tallybook.log.reader import Position
+
+
+def in_memory(tables: MemoryTables, position: Position) -> Store:
+    """A store in memory that holds ``tables``."""
+    connection = stores.connect(":memory:")
+    _fill(connection, tables, position)
+    return Store(connection)
+
+
+def copy_in_memory(store: Store) -> Store:
+    """A store in memory with the same content, which may be changed."""
+    connection = stores.connect(":memory:")
+    store.connection.backup(connection)
+    return Store(connection)
+
+
+def in_tables(store: Store) -> MemoryTables:
+    """All rows of a store in memory."""
+    jobs = {job.job_id: job for job in store.queue.select(None, None, -1)}
+    entries = {entry.key: entry for entry in store.cache.select(-1)}
+    return MemoryTables(jobs, entries, store.queue.topics(), store.boot_id)
+
+
+def write_anew(path: Path, tables: MemoryTables, position: Position) -> Store:
+    """Make ``tables`` the content of state.db: built aside, synced, renamed in; under the lock."""
+    aside = begin_aside(path)
+    connection = stores.connect(str(aside))
+    connection.execute("pragma synchronous = off")
+    connection.execute("pragma journal_mode = off")
+    _fill(connection, tables, position)
+    finish_aside(Store(connection))
+    return swap_in(path, aside)
+
+
+def begin_aside(path: Path) -> Path:
+    """An empty file beside state.db, to build a new one in; under the lock."""
+    for left in path.parent.glob(f".{path.name}.*.new*"):
+        left.unlink()
+    aside = path.with_name(f".{path.name}.{os.getpid()}.new")
+    os.close(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    return aside
+
+
+def open_aside(aside: Path) -> Store:
+    """The store in a file that is built aside: nothing of it is on disk until it is swapped in."""
+    connection = stores.connect(str(aside))
+    connection.execute("pragma synchronous = off")
+    connection.execute("pragma journal_mode = memory")
+    return Store(connection)
+
+
+def finish_aside(store: Store) -> None:
+    """Close a file that was built aside. It is in WAL mode before it has its name, so that it
+    never has a journal."""
+    store.connection.execute("pragma journal_mode = wal")
+    store.connection.close()
+
+
+def swap_in(path: Path, aside: Path) -> Store:
+    """Make ``aside`` the state.db; under the lock.
+
+    The old -wal and -shm go first: an old WAL beside a new file silently shows old content.
+    """
+    _sync_file(aside)
+    at("swap_written")
+    for suffix in ("-wal", "-shm", "-journal"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    sync_folder(path.parent, "old wal")
+    at("swap_unlinked")
+    rename(aside, path, "state file")
+    at("swap_renamed")
+    sync_folder(path.parent, "state folder")
+    store = stores.open_store(path)
+    if store is None:
+        raise BadInput(f"{path} cannot be opened right after it was written; look at the disk")
+    return store
+
+
+def _fill(connection: sqlite3.Connection, tables: MemoryTables, position: Position) -> None:
+    connection.execute(f"pragma application_id = {stores.APPLICATION_ID}")
+    connection.execute(f"pragma user_version = {stores.SCHEMA_VERSION}")
+    connection.execute("begin")
+    for part in stores.SCHEMA:
+        for statement in part.split(";\n"):
+            connection.execute(statement)
+    store = Store(connection)
+    store.queue.add(tables.jobs.values())
+    store.queue.count(Counter((job.topic, job.status) for job in tables.jobs.values()))
+    store.cache.put_all(tables.entries.values())
+    for topic, status in tables.topics.items():
+        store.put_topic(topic, status)
+    store.set_position(position)
+    connection.execute("commit")
+
+
+def _sync_file(path: Path) -> None:
+    fd = os.open(path, os.O_RDWR)
+    try:
+        sync(fd, "state file")
+    finally:
+        os.close(fd)
