@@ -32,7 +32,7 @@ def hooked(hook: Hook) -> Iterator[None]:
 def at(point: str) -> None:
     """A crash point: a named place on the road of a change. Nothing, unless a test armed it."""
     if _hook is not None:
-        _hook("point", point)
+        _strikes("point", point)
 
 
 def sync(fd: int, name: str) -> None:
@@ -42,7 +42,7 @@ def sync(fd: int, name: str) -> None:
     sync then says is not true.
     """
     try:
-        if _hook is None or _hook("sync", name):
+        if _hook is None or not _strikes("sync", name):
             os.fdatasync(fd)
     except OSError as error:
         _stop(f"sync of {name} failed: {error.strerror}")
@@ -52,7 +52,7 @@ def sync_folder(folder: Path, name: str) -> None:
     """Put the names in ``folder`` on disk."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        if _hook is None or _hook("sync", name):
+        if _hook is None or not _strikes("sync", name):
             os.fsync(fd)
     except OSError as error:
         _stop(f"sync of {name} failed: {error.strerror}")
@@ -79,17 +79,15 @@ def replace_file(path: Path, data: bytes, name: str) -> None:
 def rename(source: Path, target: Path, name: str) -> None:
     """Give ``source`` the name ``target``; on disk once its folder is synced."""
     if _hook is not None:
-        _hook("rename", name)
+        _strikes("rename", name)
     source.replace(target)
 
 
 def write_all(fd: int, data: bytes, name: str = "file") -> None:
     """Write all of ``data``; raises OSError when the disk takes only a part."""
-    if _hook is not None:
-        half = len(data) // 2
-        _write(fd, data[:half])
-        _hook("write", name)
-        data = data[half:]
+    if _hook is not None and (fault := _hook("write", name)):
+        _write(fd, data[: len(data) // 2])
+        faults.strike(fault)
     _write(fd, data)
 
 
@@ -99,6 +97,14 @@ def make_folder(folder: Path, mode: int) -> None:
     for part in reversed(missing):
         part.mkdir(mode=mode, exist_ok=True)
         sync_folder(part.parent, "new folder")
+
+
+def _strikes(kind: str, name: str) -> bool:
+    """Let the fault come that is due at this step; whether the step is to be left out."""
+    fault = _hook(kind, name) if _hook else None
+    if fault and fault.effect != "skip":
+        faults.strike(fault)
+    return fault is not None
 
 
 def _write(fd: int, data: bytes) -> None:

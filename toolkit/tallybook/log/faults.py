@@ -33,9 +33,6 @@ POINTS = (
 )
 _GRAMMAR = "write kind:name:n:effect, as in write:segment:2:ENOSPC"
 
-Hook = Callable[[str, str], bool]
-"""Called before a step with its kind and name; False leaves the step out."""
-
 
 class Crashed(BaseException):
     """The process is to be thought dead from here on: drop the book, open it anew."""
@@ -66,6 +63,10 @@ class Fault:
             raise BadInput(f"fault {self}: only a sync can be left out")
 
 
+Hook = Callable[[str, str], Fault | None]
+"""Asked at each step, by its kind and name, what goes wrong there."""
+
+
 class Plan:
     """Faults that wait for their step. ``struck`` lists those that came, in order."""
 
@@ -74,24 +75,15 @@ class Plan:
         self._counts = dict.fromkeys(faults, 0)
         self._mutex = threading.Lock()
 
-    def __call__(self, kind: str, name: str) -> bool:
-        """Let what is due at this step go wrong; whether the step is to be done."""
-        for fault in self._due(kind, name):
-            if fault.effect == "skip":
-                return False
-            _strike(fault)
-        return True
-
-    def _due(self, kind: str, name: str) -> list[Fault]:
-        due = []
+    def __call__(self, kind: str, name: str) -> Fault | None:
+        """Count this step; the fault that is due at it."""
         with self._mutex:
-            for fault in self._counts:
-                if fault.kind == kind and fault.name in ("", name):
-                    self._counts[fault] += 1
-                    if fault.nth in (0, self._counts[fault]):
-                        due.append(fault)
-            self.struck += due
-        return due
+            here = [f for f in self._counts if f.kind == kind and f.name in ("", name)]
+            for fault in here:
+                self._counts[fault] += 1
+            due = [fault for fault in here if fault.nth in (0, self._counts[fault])]
+            self.struck += due[:1]
+        return due[0] if due else None
 
 
 def from_environment(environment: Mapping[str, str]) -> Plan | None:
@@ -117,7 +109,8 @@ def _number(text: str, digits: str) -> int:
     return int(digits)
 
 
-def _strike(fault: Fault) -> None:
+def strike(fault: Fault) -> None:
+    """Let ``fault`` come."""
     if fault.effect == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
     if fault.effect == "raise":

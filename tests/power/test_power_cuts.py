@@ -1,0 +1,176 @@
+"""A power cut at any moment loses nothing that was acknowledged, and the book opens.
+
+A process is recorded by strace; at each moment the disk is rebuilt as a cut may leave it: with all
+that was synced, and with any part of what was not. Taking out any one sync is seen.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import hashlib
+import json
+import os
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from power_disk import Disk, Left
+from power_recording import Step, record
+
+import tallybook
+from tallybook import Book
+from tallybook.event import Event
+from tallybook.layout import Layout
+from tallybook.log.reader import history
+from tallybook.testing import FakeClock, Fault, audit
+
+SYNCS = (
+    "archive",
+    "archive folder",
+    "manifest",
+    "manifest folder",
+    "plain segment folder",
+    "left folder",
+    "left segment",
+    "log folder",
+    "new folder",
+    "old wal",
+    "segment",
+    "state file",
+    "state folder",
+    "writer file",
+)
+SEED = int(os.environ.get("TORTURE_SEED", "1"))
+
+needs_strace = pytest.mark.skipif(
+    shutil.which("strace") is None and "CI" not in os.environ,
+    reason="strace (Debian package strace) is not installed",
+)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Path]:
+    """Where disks are rebuilt: in memory where that can be, since each is opened but once."""
+    memory = Path("/dev/shm")  # noqa: S108 - a folder of its own in it
+    with TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as made:
+        yield Path(made) / "cut"
+
+
+class LostByPower(AssertionError):
+    """A cut left a book without something that was promised."""
+
+
+@needs_strace
+def test_no_power_cut_loses_what_was_acknowledged(tmp_path: Path, place: Path) -> None:
+    disk, steps = recorded(tmp_path)
+    tried = 0
+    for what, left, acks in cuts(disk, steps):
+        check(place, disk, what, left, acks)
+        tried += 1
+    print(f"\n{tried} cuts in {len(steps)} steps, seed {SEED}")
+    assert tried > 200
+
+
+@needs_strace
+@pytest.mark.parametrize("name", SYNCS)
+def test_each_sync_is_needed(tmp_path: Path, place: Path, name: str) -> None:
+    disk, steps = recorded(tmp_path, Fault("sync", name, 0, "skip"))
+    with pytest.raises(LostByPower) as lost:
+        for what, left, acks in cuts(disk, steps):
+            check(place, disk, what, left, acks)
+    print(f"\nwithout {name}: {lost.value}")
+
+
+def test_every_sync_of_the_runtime_is_among_them() -> None:
+    sources = Path(tallybook.__file__).parent.rglob("*.py")
+    assert {name for path in sources for name in named(path)} == set(SYNCS)
+
+
+def named(path: Path) -> Iterator[str]:
+    """The names of the syncs that a module asks for."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+            name = getattr(node.args[-1], "value", None)
+            if node.func.id in ("sync", "sync_folder", "replace_file") and isinstance(name, str):
+                yield name
+                if node.func.id == "replace_file":
+                    yield f"{name} folder"
+
+
+def recorded(tmp_path: Path, *wanted: Fault) -> tuple[Path, list[Step]]:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    return disk, record(disk / "deep" / "book", tmp_path / "trace", *wanted)
+
+
+def cuts(root: Path, steps: list[Step]) -> Iterator[tuple[str, Left, list[list[str]]]]:
+    """Every state that differs, before each sync and after each acknowledgement."""
+    dice = random.Random(SEED)  # noqa: S311 - repeatable
+    disk, acks, seen = Disk(str(root)), [], set()
+    for number, step in enumerate([*steps, Step("ack", data=b"end")]):
+        if step.kind in ("sync", "ack", "rename"):
+            for what, left in disk.cuts(dice):
+                mark = hashlib.sha256(repr((sorted(left.items()), len(acks))).encode()).digest()
+                if mark not in seen:
+                    seen.add(mark)
+                    yield f"cut before step {number} ({step.kind}), {what} kept", left, list(acks)
+        if step.kind == "ack":
+            acks.append(step.data.decode().split())
+        disk.do(step)
+
+
+def check(place: Path, disk: Path, what: str, left: Left, acks: list[list[str]]) -> None:
+    """Open what a cut left; raise LostByPower where a promise does not hold."""
+    shutil.rmtree(place, ignore_errors=True)
+    for path, data in sorted(left.items()):
+        lies = place / Path(path).relative_to(disk)
+        if data is None:
+            lies.mkdir(parents=True)
+        else:
+            lies.write_bytes(data)
+    _same_inode(place / "deep" / "book" / "log" / "writer.json")
+    try:
+        problems = list(_problems(place / "deep" / "book", acks))
+    except Exception as error:
+        raise LostByPower(f"{what}: {type(error).__name__}: {error}") from error
+    if problems:
+        raise LostByPower(f"{what}: {problems}")
+
+
+def _same_inode(path: Path) -> None:
+    """A disk after a power cut still has the inode that the writer's file names."""
+    with contextlib.suppress(FileNotFoundError, ValueError):
+        told = json.loads(path.read_bytes())
+        status = path.stat()
+        told |= {"device": status.st_dev, "inode": status.st_ino}
+        path.write_text(json.dumps(told), "utf-8")
+
+
+def _problems(root: Path, acks: list[list[str]]) -> Iterator[str]:
+    clock = FakeClock()
+    clock.reboot()
+    with Book.open(root, clock=clock) as book:
+        for kind, job_id, *_ in [ack for ack in acks if len(ack) > 1]:
+            job = book.job(job_id)
+            if job is None:
+                yield f"{kind} {job_id} is lost"
+            elif kind == "done" and (job.status != "done" or not book.entry(f"key-{job_id}")):
+                yield f"{job_id} was done and is {job.status}"
+            elif kind == "leased" and job.lease_token == 0:
+                yield f"the lease of {job_id} is lost"
+        for job in book.jobs(status="done", limit=100):
+            if not book.entry(f"key-{job.job_id}"):
+                yield f"{job.job_id} is done without its cache write"
+        book.enqueue("a", "after the cut")
+    yield from audit(root)
+    events = [event for event, _ in history(Layout(root))]
+    if acks and len({event.writer for event in events}) > 1:
+        yield f"a new writer began: {_told(events)}"
+
+
+def _told(events: list[Event]) -> list[str]:
+    return [f"{e['reason']} {e['writer']}" for e in events if e.name == "log.repaired"]
