@@ -14,11 +14,10 @@ import orjson
 
 def new_job_id() -> str:
     """A UUIDv7 (RFC 9562, 5.7) as text: sorts by the millisecond it was made in."""
-    random = int.from_bytes(os.urandom(10), "big")
-    value = (time.time_ns() // 1_000_000) << 80 | random
-    value = value & ~(0xF << 76) | 7 << 76
-    value = value & ~(0x3 << 62) | 2 << 62
-    return str(uuid.UUID(int=value))
+    at = f"{time.time_ns() // 1_000_000:012x}"
+    dice = os.urandom(10)
+    rest = bytes((0x80 | dice[0] & 0x3F, *dice[1:])).hex()
+    return f"{at[:8]}-{at[8:]}-7{rest[17:]}-{rest[:4]}-{rest[4:16]}"
 
 
 def new_writer_id() -> str:
@@ -34,7 +33,14 @@ def new_worker_id(host: str) -> str:
 def canonical(value: Any) -> str:
     """JSON text that is equal for equal values: names sorted by code point, 1.0 as 1, other
     numbers in their shortest form, no white space."""
-    return orjson.dumps(_whole(value), option=orjson.OPT_SORT_KEYS).decode()
+    return _canonical(value).decode()
+
+
+def _canonical(value: Any) -> bytes:
+    text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    if b".0" not in text:  # so ends every float that is a whole number
+        return text
+    return orjson.dumps(_whole(value), option=orjson.OPT_SORT_KEYS)
 
 
 def _whole(value: Any) -> Any:
@@ -49,7 +55,7 @@ def _whole(value: Any) -> Any:
 
 def payload_digest(payload: Any) -> str:
     """BLAKE2b (16 bytes, hex) of the canonical JSON of a payload."""
-    return hashlib.blake2b(canonical(payload).encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(_canonical(payload), digest_size=16).hexdigest()
 
 
 def parity(entries: Iterable[tuple[str, Any]]) -> str:

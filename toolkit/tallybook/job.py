@@ -55,18 +55,21 @@ class Outcome:
 
     def fields(self) -> dict[str, Any]:
         """The fields that every event of a run carries."""
-        return {
+        told: dict[str, Any] = {
             "job_id": self.job_id,
             "topic": self.topic,
-            "correlation_id": self.correlation_id,
             "worker": self.worker,
             "lease_token": self.lease_token,
             "started_at": self.started_at,
             "duration_ms": self.duration_ms,
-            "http_status": self.http_status,
-            "endpoint": self.endpoint,
-            "replayed": self.replayed or None,
         }
+        for name in ("correlation_id", "http_status", "endpoint"):
+            value = getattr(self, name)
+            if value is not None:
+                told[name] = value
+        if self.replayed:
+            told["replayed"] = True
+        return told
 
     def error_fields(self) -> dict[str, Any]:
         """The fields of a run that failed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
+from math import isfinite
 from typing import Any
 
 import orjson
@@ -24,13 +25,44 @@ def checked(payload: Any) -> bytes:
     Kept is what every backend, every reader and every language gives back unchanged: JSON of at
     most 1 MiB with no NUL, no lone surrogate, no NaN and no integer over 2^53.
     """
-    problem = _problem(payload, "payload")
-    if problem:
-        raise BadInput(problem)
-    text = orjson.dumps(payload)
+    text = _quickly(payload)
+    if text is None:
+        problem = _problem(payload, "payload")
+        if problem:
+            raise BadInput(problem)
+        text = orjson.dumps(payload)
     if len(text) > MAX_PAYLOAD_BYTES:
         raise BadInput(f"payload: {len(text)} bytes of JSON; at most {MAX_PAYLOAD_BYTES} are taken")
     return text
+
+
+def _quickly(payload: Any) -> bytes | None:
+    """The JSON of a payload that is plainly fit; None where a closer look is due."""
+    if not _is_plain(payload):
+        return None
+    try:
+        text = orjson.dumps(payload)
+    except TypeError:  # a lone surrogate
+        return None
+    return None if b"\\u0000" in text else text
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is JSON but for what its texts may hold."""
+    kind = type(value)
+    if kind is str or value is None or kind is bool:
+        return True
+    if kind is int:
+        return bool(abs(value) <= LARGEST_INTEGER)
+    if kind is float:
+        return isfinite(value)
+    if kind is dict:
+        return all(map(_is_text, value)) and all(map(_is_plain, value.values()))
+    return kind is list and all(map(_is_plain, value))
+
+
+def _is_text(name: Any) -> bool:
+    return type(name) is str
 
 
 def _problem(value: Any, place: str) -> str | None:

@@ -24,25 +24,26 @@ _Changes = dict[str, Any]
 def enqueued(event: Event, ordinal: int) -> Job:
     """The job that ``job.enqueued`` makes; ``ordinal`` is its place in the history."""
     delay_ms, next_attempt_at = event.get("delay_ms"), event.get("next_attempt_at")
+    field, get = event.fields, event.fields.get
     return Job(
-        job_id=event["job_id"],
-        topic=event["topic"],
+        job_id=field["job_id"],
+        topic=field["topic"],
         payload_json=_payload_json(event),
         payload_digest=event.get("payload_digest", ""),
-        idempotency_key=event["idempotency_key"],
+        idempotency_key=field["idempotency_key"],
         ordinal=ordinal,
-        priority=event.get("priority", 0),
-        max_attempts=event.get("max_attempts", 10),
+        priority=get("priority", 0),
+        max_attempts=get("max_attempts", 10),
         next_attempt_at=next_attempt_at,
         delay_ms=delay_ms,
         due_boot_us=event.boot_us + delay_ms * 1000 if delay_ms else 0,
         due_at=next_attempt_at if next_attempt_at and not delay_ms else "",
-        correlation_id=event.get("correlation_id"),
-        enqueued_from=event.get("enqueued_from"),
-        resource=event.get("resource"),
-        ordering_key=event.get("ordering_key"),
-        expires_at=event.get("expires_at"),
-        timeout_s=event.get("timeout_s"),
+        correlation_id=get("correlation_id"),
+        enqueued_from=get("enqueued_from"),
+        resource=get("resource"),
+        ordering_key=get("ordering_key"),
+        expires_at=get("expires_at"),
+        timeout_s=get("timeout_s"),
         created_at=event.occurred_at,
         updated_at=event.occurred_at,
     )
@@ -75,6 +76,8 @@ def _check_token(job: Job, event: Event) -> None:
 def _payload_json(event: Event) -> str:
     """The payload of an enqueue; no text where the log was not to keep it, or not whole."""
     left_out = () if "payload" in event.withheld else event.get("redacted", ())
+    if not left_out:
+        return _json(event.get("payload"))
     lost = any(place.startswith("payload") and place != "payload_digest" for place in left_out)
     return "" if lost else _json(event.get("payload"))
 

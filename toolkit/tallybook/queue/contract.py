@@ -16,6 +16,10 @@ class Queue(Protocol):
         """The job of that id."""
         ...
 
+    def get_many(self, job_ids: Sequence[str]) -> list[Job]:
+        """The jobs of those ids that are here."""
+        ...
+
     def by_keys(self, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, str]]:
         """{(topic, idempotency key): (job id, payload digest)} of the keys that jobs hold."""
         ...

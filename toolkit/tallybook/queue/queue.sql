@@ -64,6 +64,10 @@ create table counts (
 -- the job of an id
 select {columns} from jobs where job_id = ?
 
+-- name: get_many
+-- the jobs of ids; ids: [id, …]
+select {columns} from jobs where job_id in (select value from json_each(?))
+
 -- name: by_keys
 -- which jobs hold idempotency keys, with the digest of their payload; keys: [[topic, key], …].
 -- a job without a key of its own has its id as the key

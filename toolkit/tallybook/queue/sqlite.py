@@ -39,6 +39,10 @@ class SqliteQueue:
         """The job of that id."""
         return self._one("get", (job_id,))
 
+    def get_many(self, job_ids: Sequence[str]) -> list[Job]:
+        """The jobs of those ids that are here."""
+        return self._many("get_many", (orjson.dumps(job_ids).decode(),))
+
     def by_keys(self, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, str]]:
         """{(topic, idempotency key): (job id, payload digest)} of the keys that jobs hold."""
         rows = self._connection.execute(_SQL["by_keys"], (orjson.dumps(keys).decode(),))
