@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from tallybook import layout as layouts
-from tallybook import transitions
 from tallybook.book import changes
 from tallybook.book.changes import Held, New, Receipt, Settled, Turn, Want
 from tallybook.book.journal import Journal
@@ -125,19 +124,14 @@ class Book(BookView):
 
     def turn(self, settled: Sequence[Settled], want: Want | None = None) -> Turn:
         """Settle runs and claim what is due next, with one sync for all."""
-        claimed: list[tuple[Job, Event]] = []
 
         def decide(store: Store, moment: Moment) -> list[Event]:
             ended = changes.settle(store, moment, settled, self.settings, self._dice.random())
-            claimed[:] = changes.claim(store, moment, want) if want else []
-            return ended + [event for _, event in claimed]
+            return ended + (changes.claim(store, moment, want) if want else [])
 
-        events = self._journal.change(decide)
-        leased = events[len(events) - len(claimed) :]
-        pairs = zip(claimed, leased, strict=True)
-        found = [transitions.after(job, event) for (job, _), event in pairs]
+        events, leased = self._journal.turn(decide)
         refused = {e["job_id"]: e["reason"] for e in events if e.name == "job.settle_refused"}
-        return Turn(events, refused, [job for job in found if job])
+        return Turn(events, refused, leased)
 
     def extend(self, leases: Sequence[Held], worker: str, lease_s: float) -> list[Held]:
         """Keep leases for another ``lease_s``; returns those that are lost, each logged."""

@@ -163,12 +163,12 @@ def _again(job: dict[str, Any], first: tuple[str, str]) -> Event:
     return Event("job.deduplicated", {"job_id": job_id} | {name: job[name] for name in told})
 
 
-def claim(store: Store, moment: Moment, want: Want) -> list[tuple[Job, Event]]:
-    """The next due jobs, each with the event of its lease."""
+def claim(store: Store, moment: Moment, want: Want) -> list[Event]:
+    """The events of the next due jobs being leased."""
     ready = store.know(store.queue.ready(moment, want.topics, want.limit))
     lease_ms = round(want.lease_s * 1000)
     locked_until = moment.wall(lease_ms)
-    return [(job, job.lease(want.worker, lease_ms, locked_until)) for job in ready]
+    return [job.lease(want.worker, lease_ms, locked_until) for job in ready]
 
 
 def settle(
@@ -179,6 +179,9 @@ def settle(
     The writes come first: a power cut may tear a change, and a job may be done twice, but not be
     done without them.
     """
+    settled = list(settled)
+    if len(settled) > 1:
+        store.know(store.queue.get_many([one.outcome.job_id for one in settled]))
     events: list[Event] = []
     written: dict[str, Entry | None] = {}
     for one in settled:
