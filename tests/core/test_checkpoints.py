@@ -442,3 +442,28 @@ def test_whatever_of_the_state_is_deleted_under_running_workers_the_work_goes_on
 def done(root: Path) -> int:
     """How many jobs are done, by the log alone."""
     return sum(path.read_bytes().count(b'"event":"job.done"') for path in segments(root))
+
+
+def test_a_worker_compresses_closed_segments_and_makes_checkpoints_on_its_way(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "work.py").write_text(HANDLERS)
+    root = tmp_path / "b"
+    root.mkdir()
+    (root / "book.toml").write_text("[log]\nsegment_bytes = 3000\ncheckpoint_events = 100\n")
+    with Book.open(root) as book:
+        for number in range(300):
+            book.enqueue("a", number)
+    command = [sys.executable, "-m", "tallybook", "worker", "work", "--book", root]
+    worker = subprocess.Popen(command, cwd=tmp_path)
+    layout = Layout(root)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if checkpoints.kept(layout) and list(layout.log.glob("*.zst")):
+            break
+        time.sleep(0.05)
+    worker.terminate()
+    assert worker.wait(timeout=60) == 0
+    assert checkpoints.kept(layout)
+    assert list(layout.log.glob("*.zst"))
+    assert is_whole(layout)

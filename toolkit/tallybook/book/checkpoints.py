@@ -7,11 +7,12 @@ file without it is no checkpoint yet. A damaged one is passed over for the next 
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from tallybook.errors import TallybookError
 from tallybook.layout import FILE_MODE, FOLDER_MODE, Layout
 from tallybook.log import chain
 from tallybook.log.chain import Position
-from tallybook.log.durable import make_folder, rename, replace_file, sync, sync_folder
+from tallybook.log.durable import make_folder, rename, replace_file, sync
 from tallybook.log.manifest import digest
 from tallybook.log.reader import reaches
 
@@ -48,18 +49,13 @@ def make(layout: Layout, made_at: str) -> Checkpoint:
     if store is None:
         raise TallybookError(f"{layout.state} cannot be read, so there is no state to keep")
     make_folder(layout.checkpoints, FOLDER_MODE)
-    aside = layout.checkpoints / f".{os.getpid()}.new"
     try:
-        with closing(store.connection) as source:
-            position = _back_up(source, aside)
-        made = _keep(layout, aside, position, made_at)
+        with closing(store.connection) as source, _alone(layout.checkpoints):
+            made = _make(layout, source, made_at)
     except (OSError, sqlite3.Error) as error:
         raise TallybookError(
             f"{layout.checkpoints}: no checkpoint was made: {error}; what was there stays"
         ) from error
-    finally:
-        aside.unlink(missing_ok=True)
-    _drop_old(layout)
     return made
 
 
@@ -88,8 +84,31 @@ def good(layout: Layout) -> Iterator[Checkpoint]:
             yield found
 
 
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One process at a time makes checkpoints, so what another left aside is of a dead one."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _make(layout: Layout, source: sqlite3.Connection, made_at: str) -> Checkpoint:
+    for left in layout.checkpoints.glob(".*"):
+        left.unlink()
+    aside = layout.checkpoints / ".new"
+    try:
+        position = _back_up(source, aside)
+        made = _keep(layout, aside, position, made_at)
+    finally:
+        aside.unlink(missing_ok=True)
+    _drop_old(layout)
+    return made
+
+
 def _back_up(source: sqlite3.Connection, aside: Path) -> Position:
-    aside.unlink(missing_ok=True)
     os.close(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE))
     with closing(sqlite3.connect(aside, isolation_level=None)) as target:
         source.backup(target)
@@ -108,7 +127,6 @@ def _keep(layout: Layout, aside: Path, position: Position, made_at: str) -> Chec
     made = Checkpoint(path, position, made_at, aside.stat().st_size, digest(aside))
     path.with_suffix(".json").unlink(missing_ok=True)
     rename(aside, path, "checkpoint")
-    sync_folder(layout.checkpoints, "checkpoint folder")
     shown = {"v": 1, "made_at": made_at, "bytes": made.bytes, "digest": made.digest}
     text = json.dumps(shown | chain.as_json(position), indent=1) + "\n"
     replace_file(path.with_suffix(".json"), text.encode(), "checkpoint mark")
@@ -143,5 +161,5 @@ def _drop_old(layout: Layout) -> None:
     """Remove all but the newest, and files that a crash left without their mark."""
     newest = {found.path.stem for found in kept(layout)[:KEPT]}
     for path in sorted(layout.checkpoints.glob("*.json")) + sorted(layout.checkpoints.glob("*.db")):
-        if path.stem not in newest and not path.name.startswith("."):
+        if path.stem not in newest:
             path.unlink(missing_ok=True)

@@ -2,8 +2,8 @@
 
 Whoever gets the segment's own lock (flock on its plain file) without waiting does it:
 
-    write the archive aside, sync it, read it back → rename it in → manifest, synced
-    → sync the folder → unlink the plain file
+    write the archive aside, sync it, read it back → rename it in → manifest, synced with the
+    folder of both → unlink the plain file
 
 A crash at any step leaves the plain file, or an archive with its manifest, or both.
 """
@@ -22,9 +22,9 @@ from typing import BinaryIO
 
 from tallybook import packed
 from tallybook.event import Event
-from tallybook.layout import FILE_MODE, Layout
+from tallybook.layout import FILE_MODE, SEGMENT_SUFFIX, Layout
 from tallybook.log import manifest as manifests
-from tallybook.log.durable import rename, sync, sync_folder
+from tallybook.log.durable import rename, sync
 from tallybook.log.manifest import Ends, Manifest
 from tallybook.log.reader import Segment, segments
 
@@ -51,6 +51,8 @@ def compress_closed(layout: Layout, limit: int | None = None) -> list[str]:
 
 def _closed(layout: Layout) -> Iterator[tuple[Segment, Event]]:
     """Segments of which a plain file lies there, with the event that opened the next one."""
+    if sum(1 for path in layout.log.glob(f"*{SEGMENT_SUFFIX}")) < 2:
+        return
     for item, following in pairwise(segments(layout)):
         plain = item.path.with_name(item.name)
         if item.opened and following.opened and plain.exists():
@@ -72,7 +74,6 @@ def _compress(layout: Layout, item: Segment, following: Event) -> bool:
         elif not _is_proven(layout, item):
             return False
         plain.unlink()
-        sync_folder(layout.log, "plain segment folder")
     return True
 
 
@@ -123,7 +124,6 @@ def _archived(file: BinaryIO, archive: Path) -> bool:
         rename(aside, archive, "archive")
     finally:
         aside.unlink(missing_ok=True)
-    sync_folder(archive.parent, "archive folder")
     return True
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tallybook.book import Book
+from tallybook.book.upkeep import Upkeep
 from tallybook.errors import TallybookError
 from tallybook.event import Event
 from tallybook.worker.metrics import Counters, Recorder
@@ -49,6 +50,7 @@ class Beat:
         self._running = running
         self._counters = counters
         self._each_time = each_time
+        self._upkeep = Upkeep(book)
         self._failed = 0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
@@ -70,6 +72,7 @@ class Beat:
         self._stop.set()
         self._deaths.rouse()
         self._thread.join()
+        self._upkeep.wait()
         self._deaths.close()
         still = len(self._running.all())
         self._record(still)
@@ -85,6 +88,7 @@ class Beat:
             if time.monotonic() >= due_s:
                 self._try(self._beat)
                 self._each_time()
+                self._upkeep.rouse()
                 due_s = time.monotonic() + pause_s
             elif told and not self._stop.is_set():
                 self._bury_now()
