@@ -104,7 +104,7 @@ class Layout:
         return [
             self.log / _counting(name, files)
             for name in sorted(names)
-            if name.endswith(SEGMENT_SUFFIX) and first_seq(name) > ends.get(name[:8], 0)
+            if name.endswith(SEGMENT_SUFFIX) and first_seq(name) > ends.get(name[:8], -1)
         ]
 
     def manifest(self, segment: str) -> Path:

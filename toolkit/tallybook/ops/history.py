@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import duckdb
 
+from tallybook.layout import Layout, pruned_ends
 from tallybook.ops import statements
 
 Link = tuple[str, str | None]
@@ -48,6 +49,14 @@ def arrange(connection: duckdb.DuckDBPyConnection) -> int:
         rows = [[writer, ordinal] for ordinal, writer in enumerate(ordered)]
         connection.executemany("insert into writers values (?, ?)", rows)
     return int(doubled)
+
+
+def note_pruned(connection: duckdb.DuckDBPyConnection, place: Layout) -> None:
+    """Make the table `pruned`: up to where the lines of a writer were removed on purpose."""
+    connection.execute("create table pruned (short_name varchar, last_seq bigint)")
+    ends = [[name, seq] for name, seq in pruned_ends(place).items()]
+    if ends:
+        connection.executemany("insert into pruned values (?, ?)", ends)
 
 
 def _make_segments(connection: duckdb.DuckDBPyConnection) -> None:

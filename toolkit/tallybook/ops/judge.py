@@ -12,6 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from tallybook import packed
+from tallybook.layout import segment_name
 from tallybook.ops.fields import FIELDS, REQUIRED
 
 TEXT_SHOWN = 200
@@ -19,7 +21,10 @@ TEXT_SHOWN = 200
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line that is in no table: where it stands, why, and how it begins."""
+    """A line that is in no table: where it stands, why, and how it begins.
+
+    ``file`` is the name of the segment, ``byte_offset`` one in its text, compressed or not.
+    """
 
     file: str
     line: int
@@ -30,13 +35,17 @@ class BadLine:
 
 @dataclass(slots=True)
 class Verdict:
-    """What a segment holds. ``lines = rows + len(bad) + blank``; a torn tail is no line yet."""
+    """What a segment holds. ``lines = rows + len(bad) + blank``; a torn tail is no line yet.
+
+    The place where an archive is damaged counts as one bad line. ``text_bytes`` were read.
+    """
 
     segment: str
     lines: int = 0
     rows: int = 0
     blank: int = 0
     longest: int = 0
+    text_bytes: int = 0
     bad: list[BadLine] = field(default_factory=list)
     torn_tail: BadLine | None = None
 
@@ -47,12 +56,22 @@ class _Refused(ValueError):
 
 def judge(path: Path, clean: BinaryIO) -> Verdict:
     """Write the whole lines of ``path`` to ``clean`` and account for all others."""
-    verdict = Verdict(path.name)
+    verdict = Verdict(segment_name(path))
+    try:
+        _judge(path, clean, verdict)
+    except packed.Unreadable as error:
+        verdict.lines += 1
+        verdict.bad.append(_bad(path, verdict.lines, verdict.text_bytes, b"", str(error)))
+    return verdict
+
+
+def _judge(path: Path, clean: BinaryIO, verdict: Verdict) -> None:
     for number, offset, line in _lines(path):
         if not line.endswith(b"\n"):
             verdict.torn_tail = _bad(path, number, offset, line, "torn tail: no end of line")
             break
         verdict.lines += 1
+        verdict.text_bytes = offset + len(line)
         if not line.strip():
             verdict.blank += 1
         elif reason := refusal(line):
@@ -61,7 +80,6 @@ def judge(path: Path, clean: BinaryIO) -> Verdict:
             clean.write(line)
             verdict.rows += 1
             verdict.longest = max(verdict.longest, len(line))
-    return verdict
 
 
 def refusal(line: bytes) -> str | None:
@@ -75,7 +93,7 @@ def refusal(line: bytes) -> str | None:
 
 def _lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
     offset = 0
-    with path.open("rb") as file:
+    with packed.reading(path) as file:
         for number, line in enumerate(file, start=1):
             yield number, offset, line
             offset += len(line)
@@ -83,7 +101,7 @@ def _lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
 
 def _bad(path: Path, number: int, offset: int, line: bytes, reason: str) -> BadLine:
     shown = line[: TEXT_SHOWN * 4].decode("utf-8", "replace").rstrip("\r\n")[:TEXT_SHOWN]
-    return BadLine(path.name, number, offset, reason, shown)
+    return BadLine(segment_name(path), number, offset, reason, shown)
 
 
 def _parse(line: bytes) -> dict[str, Any]:

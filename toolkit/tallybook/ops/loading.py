@@ -1,8 +1,8 @@
 """The lossless load: segments become the table `lines`, and what cannot be read is accounted for.
 
-DuckDB reads strictly, with declared columns. A segment is proven whole when that read succeeds,
-every cell fits its kind and it has as many rows as line ends. Any other segment is read again,
-line by line, by ``judge``; DuckDB then gets its whole lines only.
+DuckDB reads strictly, with declared columns, plain segments and archives alike. A segment is
+proven whole when that read succeeds, every cell fits its kind and it has as many rows as line
+ends. Any other is read again, line by line, by ``judge``; DuckDB then gets its whole lines only.
 """
 
 from collections.abc import Iterable
@@ -12,13 +12,14 @@ from typing import Any
 
 import duckdb
 
+from tallybook import packed
 from tallybook.errors import TallybookError
+from tallybook.layout import segment_name
 from tallybook.ops import statements
 from tallybook.ops.fields import COLUMNS
 from tallybook.ops.judge import Verdict, judge
 
 LINE_LIMIT = 16 * 1024 * 1024
-_CHUNK = 1 << 20
 
 
 def load(connection: duckdb.DuckDBPyConnection, segments: Iterable[Path]) -> list[Verdict]:
@@ -26,7 +27,7 @@ def load(connection: duckdb.DuckDBPyConnection, segments: Iterable[Path]) -> lis
     connection.execute(statements.model("typing"))
     with TemporaryDirectory(prefix="tallybook-load-") as aside:
         _create(connection, Path(aside))
-        filled = [path for path in segments if path.stat().st_size]
+        filled = [path for path in segments if not path.exists() or path.stat().st_size]
         suspect = _load_proven(connection, filled)
         return [_load_judged(connection, path, Path(aside)) for path in suspect]
 
@@ -46,7 +47,7 @@ def _insert(connection: duckdb.DuckDBPyConnection, files: list[Path], line_limit
     try:
         connection.execute("insert into lines " + statements.model("lines"),
                            _reading(files, line_limit))  # fmt: skip
-    except duckdb.InvalidInputException:
+    except (duckdb.InvalidInputException, duckdb.IOException):
         return False
     return True
 
@@ -59,24 +60,29 @@ def _load_proven(connection: duckdb.DuckDBPyConnection, paths: list[Path]) -> li
         whole = [path for path in whole if _insert(connection, [path], LINE_LIMIT)]
     found = connection.execute(statements.query("rows_by_segment")).fetchall()
     rows = {segment: (count, fitting) for segment, count, fitting in found}
-    proven = {path for path in whole if rows.get(path.name) == (ends[path], ends[path])}
+    proven = {path for path in whole if rows.get(segment_name(path)) == (ends[path], ends[path])}
     suspect = [path for path in paths if path not in proven]
-    connection.execute(statements.query("drop_segments"), [[path.name for path in suspect]])
+    connection.execute(
+        statements.query("drop_segments"), [[segment_name(path) for path in suspect]]
+    )
     return suspect
 
 
 def _line_ends(path: Path) -> int | None:
-    """How many lines the file has; None where its last line has no end."""
+    """How many lines the text has; None where its last line has no end or cannot be reached."""
     count, last = 0, b"\n"
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            count += chunk.count(b"\n")
-            last = chunk[-1:]
+    try:
+        with packed.reading(path) as file:
+            for chunk in packed.chunks(file):
+                count += chunk.count(b"\n")
+                last = chunk[-1:]
+    except packed.Unreadable:
+        return None
     return count if last == b"\n" else None
 
 
 def _load_judged(connection: duckdb.DuckDBPyConnection, path: Path, aside: Path) -> Verdict:
-    clean = aside / path.name
+    clean = aside / segment_name(path)
     with clean.open("wb") as file:
         verdict = judge(path, file)
     if verdict.rows:

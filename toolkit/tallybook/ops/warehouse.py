@@ -49,6 +49,7 @@ class Warehouse:
     def _load(self, place: Layout) -> None:
         verdicts = loading.load(self._connection, place.segments())
         self._doubled = history.arrange(self._connection)
+        history.note_pruned(self._connection, place)
         for model in statements.MODELS[1:]:
             self._connection.execute(f"create view {model} as " + statements.model(model))
         days = sorted(place.metrics.glob("*.csv"))
@@ -115,6 +116,8 @@ class Warehouse:
         told = [f"{line.file} ends in a torn line at byte {line.byte_offset}; the next append "
                 "cuts it" for line in self._torn_tails]  # fmt: skip
         told += [f"{line.file} line {line.line}: {line.reason}" for line in self._bad_metrics]
+        told += [f"the log was pruned: events 1 to {seq} of writer {name} are not in it"
+                 for name, seq in self._rows("from pruned order by short_name")]  # fmt: skip
         if self._doubled:
             told.append(f"{self._doubled} doubled lines were counted once")
         return told

@@ -1,6 +1,6 @@
 -- one row a line of the segments, each cell typed; `fits` is false where a cell is of another kind
 select
-    parse_filename(filename) as segment,
+    replace(parse_filename(filename), '.ndjson.zst', '.ndjson') as segment,
     whole(v) as v,
     whole(seq) as seq,
     event,

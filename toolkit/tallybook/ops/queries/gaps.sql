@@ -1,17 +1,30 @@
--- one row a hole: numbers of a writer that no readable line carries
+-- one row a hole: numbers of a writer that no readable line carries and that were not pruned
 with owned as (
     select segments.writer, lines.seq
     from lines
     inner join segments on segments.segment = lines.segment
 ),
-holed as (
-    select writer, min(seq) as first_seq, max(seq) as last_seq
+begun as (
+    select owned.writer, coalesce(max(pruned.last_seq), 0) as before_first
     from owned
-    group by writer
-    having count(distinct seq) <> max(seq) or min(seq) <> 1
+    left join pruned on pruned.short_name = substr(owned.writer, 1, 8)
+    group by owned.writer
+),
+holed as (
+    select owned.writer, begun.before_first
+    from owned
+    inner join begun on begun.writer = owned.writer
+    group by owned.writer, begun.before_first
+    having count(distinct owned.seq) <> max(owned.seq) - begun.before_first
+        or min(owned.seq) <> begun.before_first + 1
 ),
 steps as (
-    select owned.writer, owned.seq, lag(owned.seq, 1, 0) over (partition by owned.writer order by owned.seq) as before
+    select
+        owned.writer,
+        owned.seq,
+        coalesce(
+            lag(owned.seq) over (partition by owned.writer order by owned.seq), holed.before_first
+        ) as before
     from owned
     inner join holed on holed.writer = owned.writer
 ),
@@ -20,9 +33,21 @@ missing as (
     from steps
     where seq > before + 1
 ),
+ends as (
+    select writer, last_seq from segments
+    union all
+    select segments.previous_writer as writer, pruned.last_seq
+    from segments
+    inner join pruned on pruned.short_name = substr(segments.previous_writer, 1, 8)
+    union all
+    select lines.writer, pruned.last_seq
+    from lines
+    inner join pruned on pruned.short_name = substr(lines.writer, 1, 8)
+    where lines.event = 'log.repaired'
+),
 reached as (
     select writer, max(last_seq) as last_seq
-    from segments
+    from ends
     group by writer
 ),
 lost_ends as (
