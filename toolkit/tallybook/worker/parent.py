@@ -15,7 +15,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tallybook.errors import BadInput, TallybookError
 from tallybook.worker import notify
@@ -23,7 +23,6 @@ from tallybook.worker import notify
 log = logging.getLogger("tallybook.worker")
 PARENT_VARIABLE = "TALLYBOOK_PARENT"
 MOST_PROCESSES = 128
-_FIRST_PAUSE_S = 1.0
 _LONGEST_PAUSE_S = 30.0
 _GOOD_LIFE_S = 60.0
 _QUICK_DEATHS = 5
@@ -37,12 +36,13 @@ _CALM = (0, _INTERRUPTED, -signal.SIGTERM, -signal.SIGINT)
 class Backoff:
     """How long to wait before a child is started again."""
 
+    first_s: float = 1.0
     deaths: int = 0
 
     def after(self, lived_s: float) -> float:
         """Seconds to wait after a child that lived for ``lived_s`` has failed."""
         self.deaths = 1 if lived_s >= _GOOD_LIFE_S else self.deaths + 1
-        return float(min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(self.deaths - 1, 16)))
+        return float(min(_LONGEST_PAUSE_S, self.first_s * 2 ** min(self.deaths - 1, 16)))
 
 
 @dataclass
@@ -50,22 +50,32 @@ class Child:
     """One place among the processes, and who holds it now."""
 
     name: str
+    backoff: Backoff
     process: subprocess.Popen[bytes] | None = None
     started_s: float = 0.0
     start_at_s: float = 0.0
     is_over: bool = False
-    backoff: Backoff = field(default_factory=Backoff)
 
 
 class Parent:
     """Keeps ``processes`` workers running, each ``command`` with a name of its own."""
 
-    def __init__(self, command: Sequence[str], name: str, processes: int, *, drain: bool) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        name: str,
+        processes: int,
+        *,
+        drain: bool,
+        first_pause_s: float = 1.0,
+    ) -> None:
         """Raises BadInput for a number of processes that is none."""
         if not 1 <= processes <= MOST_PROCESSES:
             raise BadInput(f"--processes {processes}: use 1 to {MOST_PROCESSES}")
         self._command = list(command)
-        self._children = [Child(f"{name}-{number + 1}") for number in range(processes)]
+        self._children = [
+            Child(f"{name}-{number + 1}", Backoff(first_pause_s)) for number in range(processes)
+        ]
         self._drain = drain
         self._is_ending = False
         self._asked: deque[int] = deque()
