@@ -11,15 +11,14 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 from tallybook.book import news
 from tallybook.book import store as stores
 from tallybook.book.files import StateFiles
 from tallybook.book.folding import fold_anew
+from tallybook.book.gathering import Decide, Gathering, Ticket
 from tallybook.book.store import Store
 from tallybook.clock import Clock, Moment
 from tallybook.errors import NoRoom, TallybookError
@@ -33,19 +32,6 @@ from tallybook.log.loss import lost_end
 from tallybook.log.reader import Position
 from tallybook.log.writer import Log, Node
 from tallybook.settings import LogSettings
-
-Decide = Callable[[Store, Moment], Sequence[Event]]
-
-
-@dataclass
-class _Ticket:
-    """A change that a thread asks for, and what became of it."""
-
-    decide: Decide
-    made: list[Event] = field(default_factory=list)
-    leased: list[Job] = field(default_factory=list)
-    error: BaseException | None = None
-    is_over: bool = False
 
 
 class Journal:
@@ -61,8 +47,7 @@ class Journal:
         self._lock = LogLock(layout.log, settings.lock_wait_s)
         self._log = Log(layout, settings, node)
         self._mutex = threading.RLock()
-        self._turn = threading.Lock()
-        self._waiting: deque[_Ticket] = deque()
+        self._gathering = Gathering(self._do)
         self._wake_path = str(layout.wake)
         with self._lock.held():
             self._open()
@@ -91,18 +76,14 @@ class Journal:
 
     def turn(self, decide: Decide) -> tuple[list[Event], list[Job]]:
         """As ``change``; returns also the jobs that it leased."""
-        ticket = _Ticket(decide)
-        self._waiting.append(ticket)
-        with self._turn:
-            if not ticket.is_over:
-                self._lead()
+        ticket = Ticket(decide)
+        self._gathering.join(ticket)
         if ticket.error:
             raise ticket.error
         return ticket.made, ticket.leased
 
-    def _lead(self) -> None:
-        """Do all changes that wait, in one transaction and with one sync."""
-        tickets = [self._waiting.popleft() for _ in range(len(self._waiting))]
+    def _do(self, tickets: list[Ticket]) -> None:
+        """Do changes in one transaction and with one sync."""
         try:
             with self._lock.held(), self._mutex:
                 self._follow()
@@ -112,12 +93,9 @@ class Journal:
                 ticket.error = ticket.error or error
             if not isinstance(error, TallybookError):
                 raise
-        finally:
-            for ticket in tickets:
-                ticket.is_over = True
         news.tell(self._wake_path, (event for ticket in tickets for event in ticket.made))
 
-    def _change_all(self, tickets: list[_Ticket]) -> None:
+    def _change_all(self, tickets: list[Ticket]) -> None:
         try:
             with self._store.transaction():
                 self._change(tickets)
@@ -136,7 +114,7 @@ class Journal:
             self._log.close()
         self._lock.close()
 
-    def _change(self, tickets: list[_Ticket]) -> None:
+    def _change(self, tickets: list[Ticket]) -> None:
         before = self._catch_up()
         moment = self._clock.moment()
         batch = self._opened_batch(before, moment)
@@ -149,7 +127,7 @@ class Journal:
         elif opening:
             raise _NothingToDo
 
-    def _decide(self, ticket: _Ticket, batch: Batch, moment: Moment) -> None:
+    def _decide(self, ticket: Ticket, batch: Batch, moment: Moment) -> None:
         try:
             events = ticket.decide(self._store, moment)
         except TallybookError as error:
