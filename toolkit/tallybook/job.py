@@ -109,7 +109,7 @@ class Job(NamedTuple):
     timeout_s: float | None = None
     created_at: str = ""
     # what events change, from ``status`` on
-    status: str = Status.PENDING
+    status: str = Status.PENDING.value  # plain text, which SQLite need not adapt
     attempt_count: int = 0
     rescue_count: int = 0
     next_attempt_at: str | None = None

@@ -91,7 +91,7 @@ def _json(value: Any) -> str:
 
 def _leased(job: Job, event: Event) -> _Changes:
     held = _held(job, event)
-    return held | {"status": Status.LEASED, "lease_token": event["lease_token"]}
+    return held | {"status": Status.LEASED.value, "lease_token": event["lease_token"]}
 
 
 def _held(_: Job, event: Event) -> _Changes:
@@ -107,7 +107,7 @@ def _held(_: Job, event: Event) -> _Changes:
 def _free(job: Job, event: Event, status: Status) -> _Changes:
     return {
         **_AT_REST,
-        "status": status,
+        "status": status.value,
         "attempt_count": event.get("attempt_count", job.attempt_count),
         "rescue_count": event.get("rescue_count", job.rescue_count),
     }
