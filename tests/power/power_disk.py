@@ -108,6 +108,11 @@ class Disk:
         file = self._fds[step.other]
         file.write(file.size, step.data)
 
+    def _copy(self, step: Step) -> None:
+        source = self._fds[step.path]
+        data = source.content(source.pending)[step.start : step.start + step.size]
+        self._fds[step.other].write(step.offset, data)
+
     def _truncate(self, step: Step) -> None:
         self.names[step.path].cut(step.offset)
 

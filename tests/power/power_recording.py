@@ -15,11 +15,10 @@ from tallybook.testing import Fault, crash_at, environment
 SCRIPT = Path(__file__).parent / "power_script.py"
 _FOLLOWED = (
     "openat,write,pwrite64,fsync,fdatasync,rename,renameat,renameat2,unlink,unlinkat,ftruncate,"
-    "truncate,mkdir,mkdirat,rmdir,lseek,close"
+    "truncate,mkdir,mkdirat,rmdir,lseek,sendfile,close"
 )
 _FORBIDDEN = (
-    "writev,pwritev,pwritev2,sendfile,copy_file_range,fallocate,link,linkat,symlink,symlinkat,"
-    "dup,dup2,dup3"
+    "writev,pwritev,pwritev2,copy_file_range,fallocate,link,linkat,symlink,symlinkat,dup,dup2,dup3"
 )
 _CALL = re.compile(r"(\w+)\((.*)\) += (-?\d+)")
 _TEXT = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
@@ -34,6 +33,8 @@ class Step:
     other: str = ""
     offset: int = 0
     data: bytes = b""
+    start: int = 0
+    size: int = 0
 
 
 def record(root: Path, trace: Path, *wanted: Fault) -> list[Step]:
@@ -82,7 +83,9 @@ class _Reader:
             yield from [Step(name.removesuffix("at"), paths[0], offset=size)] if paths else []
         elif numbers and (numbers[0] in self._open or numbers[0] == 1):
             self._at[numbers[0]] = answer if name == "lseek" else self._at.get(numbers[0], 0)
-            yield from self._on_descriptor(name, numbers, texts) if name != "lseek" else []
+            yield from (
+                self._on_descriptor(name, numbers, texts, words, answer) if name != "lseek" else []
+            )
 
     def _opened(self, paths: list[str], words: str, fd: int) -> Iterator[Step]:
         self._open.pop(fd, None)
@@ -98,7 +101,9 @@ class _Reader:
             yield Step("truncate", paths[0])
         yield Step("open", paths[0], other=str(fd))
 
-    def _on_descriptor(self, name: str, numbers: list[int], texts: list[bytes]) -> Iterator[Step]:
+    def _on_descriptor(
+        self, name: str, numbers: list[int], texts: list[bytes], words: str, answer: int
+    ) -> Iterator[Step]:
         fd = numbers[0]
         if fd == 1:
             yield from [Step("ack", data=texts[0])] if name == "write" else []
@@ -106,6 +111,7 @@ class _Reader:
         does: dict[str, Callable[[], Step]] = {
             "write": lambda: self._written(fd, texts[0]),
             "pwrite64": lambda: Step("write", "", str(fd), numbers[-1], texts[0]),
+            "sendfile": lambda: self._copied(words, answer, fd),
             "ftruncate": lambda: Step("ftruncate", "", str(fd), numbers[-1]),
             "fsync": lambda: Step("sync", self._open[fd], str(fd)),
             "fdatasync": lambda: Step("sync", self._open[fd], str(fd)),
@@ -113,6 +119,12 @@ class _Reader:
         }
         assert name in does, f"{name} on {self._open[fd]} is not followed yet: teach this reader"
         yield does[name]()
+
+    def _copied(self, words: str, size: int, fd: int) -> Step:
+        offset, self._at[fd] = self._at[fd], self._at[fd] + size
+        source = int(words.split(", ")[1])
+        start = int(re.findall(r"\[(\d+)\]", words)[0])
+        return Step("copy", str(source), str(fd), offset, b"", start, size)
 
     def _written(self, fd: int, data: bytes) -> Step:
         if fd in self._appends:

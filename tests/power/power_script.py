@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import sys
 from pathlib import Path
 
 from tallybook import Book
+from tallybook.book import New
+from tallybook.book.folding import fold_anew
+from tallybook.book.pruning import prune
 from tallybook.clock import to_text
 from tallybook.entry import Put
 from tallybook.job import Job, Outcome
-from tallybook.layout import Layout
 from tallybook.log.compress import compress_closed
-from tallybook.recover import rebuild
 from tallybook.testing import FakeClock
 
 
@@ -49,18 +51,46 @@ def main(root: Path) -> None:
         enqueue(book, "x" * 20_000)
         clock.reboot()
         enqueue(book, "the third segment")
-        compress_closed(Layout(root))
+        compress_closed(book.layout)
         say("compressed")
     with Book.open(root) as book:
-        held = claim(book)
-        enqueue(book, "again")
-        rebuild(root)
-        enqueue(book, "after a rebuild")
-        settle(book, held)
-        for path in root.glob("state.db*"):
-            path.unlink()
-        enqueue(book, "after a loss of the state")
+        fill(book)
         settle(book, claim(book))
+        swap(book)
+        reader = look(root)
+        enqueue(book, "while another program reads")
+        settle(book, claim(book))
+        prune(book)
+        say("pruned")
+        settle(book, claim(book))
+        lose_state(root)
+        enqueue(book, "after a loss of the state")
+    reader.close()
+
+
+def fill(book: Book) -> None:
+    """Some pages of jobs that a fold lays out in another way."""
+    for batch in range(4):
+        made = book.enqueue_many([New("b", "y" * (60 * n + 7)) for n in range(12)])
+        say("enqueued", made[batch].job_id)
+
+
+def swap(book: Book) -> None:
+    """Fold the state anew beside a WAL that is full."""
+    with book.hold():
+        fold_anew(book.layout).connection.close()
+
+
+def look(root: Path) -> sqlite3.Connection:
+    """Read as any program may: this one makes the WAL of the new state."""
+    reader = sqlite3.connect(root / "state.db")
+    reader.execute("select count(*) from jobs").fetchone()
+    return reader
+
+
+def lose_state(root: Path) -> None:
+    for path in root.glob("state.db*"):
+        path.unlink()
 
 
 main(Path(sys.argv[1]))

@@ -22,18 +22,22 @@ from power_disk import Disk, Left
 from power_recording import Step, record
 
 import tallybook
-from tallybook import Book
+from tallybook import Book, packed
 from tallybook.event import Event
 from tallybook.layout import Layout
-from tallybook.log.reader import history
+from tallybook.log import manifest as manifests
+from tallybook.log.reader import history, segments
 from tallybook.testing import FakeClock, Fault, audit
 
 SYNCS = (
+    "anchor",
+    "anchor folder",
     "archive",
-    "archive folder",
+    "checkpoint",
+    "checkpoint mark",
+    "checkpoint mark folder",
     "manifest",
     "manifest folder",
-    "plain segment folder",
     "left folder",
     "left segment",
     "log folder",
@@ -113,7 +117,7 @@ def cuts(root: Path, steps: list[Step]) -> Iterator[tuple[str, Left, list[list[s
     disk, acks, seen = Disk(str(root)), [], set()
     for number, step in enumerate([*steps, Step("ack", data=b"end")]):
         if step.kind in ("sync", "ack", "rename"):
-            for what, left in disk.cuts(dice):
+            for what, left in with_losses(disk.cuts(dice)):
                 mark = hashlib.sha256(repr((sorted(left.items()), len(acks))).encode()).digest()
                 if mark not in seen:
                     seen.add(mark)
@@ -121,6 +125,15 @@ def cuts(root: Path, steps: list[Step]) -> Iterator[tuple[str, Left, list[list[s
         if step.kind == "ack":
             acks.append(step.data.decode().split())
         disk.do(step)
+
+
+def with_losses(found: Iterator[tuple[str, Left]]) -> Iterator[tuple[str, Left]]:
+    """Some of the cuts take state.db along: it may be lost at any time."""
+    for what, left in found:
+        yield what, left
+        if what in ("what was synced alone", "all", "some 0"):
+            kept = {path: data for path, data in left.items() if "/state.db" not in path}
+            yield f"{what}, but state.db", kept
 
 
 def check(place: Path, disk: Path, what: str, left: Left, acks: list[list[str]]) -> None:
@@ -167,9 +180,16 @@ def _problems(root: Path, acks: list[list[str]]) -> Iterator[str]:
                 yield f"{job.job_id} is done without its cache write"
         book.enqueue("a", "after the cut")
     yield from audit(root)
+    yield from _unproven(Layout(root))
     events = [event for event, _ in history(Layout(root))]
     if acks and len({event.writer for event in events}) > 1:
         yield f"a new writer began: {_told(events)}"
+
+
+def _unproven(layout: Layout) -> Iterator[str]:
+    for item in segments(layout):
+        if packed.is_packed(item.path) and not manifests.read(layout, item.name):
+            yield f"{item.path.name} stands alone and has no manifest"
 
 
 def _told(events: list[Event]) -> list[str]:

@@ -84,7 +84,6 @@ def swap_in(path: Path, aside: Path) -> Store:
     at("swap_unlinked")
     rename(aside, path, "state file")
     at("swap_renamed")
-    sync_folder(path.parent, "state folder")
     store = stores.open_store(path)
     if store is None:
         raise BadInput(f"{path} cannot be opened right after it was written; look at the disk")

@@ -87,14 +87,14 @@ def readable(layout: Layout) -> Store:
         if position.segment and not stores.is_ahead(layout, position):
             return store
         store.connection.close()
-    for folded in _in_memory(layout):
+    for folded in from_checkpoints(layout):
         return folded
     tables, position = fold_history(layout)
     return asides.in_memory(tables, position)
 
 
-def _in_memory(layout: Layout) -> Iterator[Store]:
-    """Good checkpoints with the log after them, in memory."""
+def from_checkpoints(layout: Layout) -> Iterator[Store]:
+    """Each good checkpoint with the log after it, in memory, the newest first."""
     for checkpoint in checkpoints.good(layout):
         kept = stores.open_read_only(checkpoint.path)
         if kept:

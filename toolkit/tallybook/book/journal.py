@@ -9,7 +9,6 @@ A crash before the sync leaves nothing; after it, the next change replays the ev
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,7 +48,7 @@ class Journal:
         self._mutex = threading.RLock()
         self._gathering = Gathering(self._do)
         self._wake_path = str(layout.wake)
-        with self._lock.held():
+        with self._lock.held(), stores.told(layout.state):
             self._open()
 
     @contextmanager
@@ -61,9 +60,10 @@ class Journal:
     @contextmanager
     def reading(self) -> Iterator[Store]:
         """The state, for reading; threads take turns."""
-        if self._files.are_replaced():
+        if self._files.are_replaced() or self._store.is_behind:
             with self._lock.held(), self._mutex:
                 self._follow()
+                self._replay()
         with self._mutex:
             yield self._store
 
@@ -97,13 +97,10 @@ class Journal:
 
     def _change_all(self, tickets: list[Ticket]) -> None:
         try:
-            with self._store.transaction():
+            with stores.told(self._layout.state), self._store.transaction():
                 self._change(tickets)
         except _NothingToDo:
             return
-        except sqlite3.OperationalError as error:
-            kind = NoRoom if error.sqlite_errorcode == sqlite3.SQLITE_FULL else TallybookError
-            raise kind(f"{self._layout.state}: {error}; nothing was changed") from error
 
     def close(self) -> None:
         """Close state.db under the lock, so that one process alone checkpoints its WAL."""
@@ -182,7 +179,19 @@ class Journal:
         if self._files.are_replaced():
             self._files.abandon()
             self._store.connection.close()
-            self._open()
+            with stores.told(self._layout.state):
+                self._open()
+
+    def _replay(self) -> None:
+        """Apply what a failed COMMIT left out. Raises NoRoom where that fails again."""
+        if self._store.is_behind:
+            with stores.told(self._layout.state), self._store.transaction():
+                self._catch_up()
+        if self._store.is_behind:
+            raise NoRoom(
+                f"{self._layout.state}: cannot be written and lags behind the log, which has all; "
+                "make room on the disk"
+            )
 
     def _note_lost_end(self, end: Position, state: Position) -> None:
         lost = lost_end(self._layout, end, state)

@@ -1,6 +1,6 @@
 """Pruning the log: closed segments that a checkpoint covers are removed, oldest first.
 
-    checkpoint → anchor (position, chain) synced → files unlinked → folder synced
+    checkpoint → anchor (position, chain) synced → files unlinked
 
 What the anchor covers is no part of the log any more, so a crash leaves at worst some files that
 nobody reads; the next prune removes them.
@@ -20,7 +20,6 @@ from tallybook.log import anchor as anchors
 from tallybook.log import manifest as manifests
 from tallybook.log.anchor import Anchor
 from tallybook.log.chain import Position
-from tallybook.log.durable import sync_folder
 from tallybook.log.reader import Segment, history, lines, segments
 
 
@@ -115,4 +114,3 @@ def _remove_covered(layout: Layout) -> None:
         first = layouts.first_seq(path.name)
         if 0 < first <= ends.get(path.name[:8], 0):
             path.unlink(missing_ok=True)
-    sync_folder(layout.log, "pruned folder")

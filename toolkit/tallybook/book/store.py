@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -11,10 +12,10 @@ from tallybook import statements
 from tallybook.cache import sqlite as cache_sqlite
 from tallybook.cache.sqlite import SqliteCache
 from tallybook.entry import Entry
-from tallybook.errors import BadInput, FoldRefused
+from tallybook.errors import BadInput, FoldRefused, NoRoom, TallybookError
 from tallybook.job import Job
 from tallybook.layout import Layout
-from tallybook.log.durable import at
+from tallybook.log.durable import at, sync_folder
 from tallybook.log.reader import Position, reaches
 from tallybook.log.verify import Mark, known_marks
 from tallybook.queue import sqlite as queue_sqlite
@@ -22,6 +23,17 @@ from tallybook.queue.sqlite import SqliteQueue
 
 APPLICATION_ID = 0x54414C59  # "TALY"
 SCHEMA_VERSION = 2
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NOT_NOW = (
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_READONLY,
+)
 _SQL = statements.load("tallybook.book", "store.sql")
 SCHEMA = (_SQL["schema"], queue_sqlite.SCHEMA, cache_sqlite.SCHEMA)
 
@@ -37,6 +49,7 @@ class Store:
         self._before: dict[str, Job | None] = {}
         self._changed: dict[str, Job] = {}
         self.boot_id = self.position().boot_id
+        self.is_behind = False
 
     @property
     def queue(self) -> SqliteQueue:
@@ -50,7 +63,8 @@ class Store:
         return Position._make(row) if row else Position()
 
     def set_position(self, position: Position) -> None:
-        """Say that the log is applied up to ``position``."""
+        """Say that the log is applied up to ``position``; all rows of the change are written."""
+        self._flush()
         self.connection.execute(_SQL["set_position"], tuple(position))
 
     @contextmanager
@@ -58,7 +72,7 @@ class Store:
         """BEGIN IMMEDIATE … COMMIT; anything raised rolls back.
 
         By the time of the COMMIT the events are on disk. If it fails, the change has happened
-        all the same: the next change replays it from the log.
+        all the same: ``is_behind`` is set, and the next change replays it from the log.
         """
         self.connection.execute("begin immediate")
         try:
@@ -71,8 +85,10 @@ class Store:
             raise
         self._known.clear()
         at("before_commit")
+        self.is_behind = True
         with suppress(sqlite3.OperationalError):
             self.connection.execute("commit")
+            self.is_behind = False
         if self.connection.in_transaction:
             self.connection.execute("rollback")
         at("after_commit")
@@ -165,8 +181,13 @@ def _counted(
 
 
 def open_store(path: Path) -> Store | None:
-    """The store at ``path``; None where it is lost or cannot be used. Raises BadInput where
-    another program's database is in the way."""
+    """The store at ``path``; None where it is lost or no state of ours. Raises BadInput where
+    another program's database is in the way, sqlite3.OperationalError where it cannot be opened
+    now: a full disk is no reason to fold anew.
+
+    Its WAL is on disk by name before anything is in it: SQLite sees to that only where no reader
+    made the file before.
+    """
     if not path.exists():
         return None
     connection = connect(f"{path.resolve().as_uri()}?mode=rw")
@@ -175,13 +196,33 @@ def open_store(path: Path) -> Store | None:
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = normal")
         connection.execute(f"pragma journal_size_limit = {64 * 1024 * 1024}")
-        return Store(connection)
-    except (sqlite3.DatabaseError, _Unusable):
+        store = Store(connection)
+        sync_folder(path.parent, "state folder")
+        return store
+    except _Unusable:
         connection.close()
+        return None
+    except sqlite3.DatabaseError as error:
+        connection.close()
+        if error.sqlite_errorcode & 0xFF in _NOT_NOW:
+            raise
         return None
     except BadInput:
         connection.close()
         raise
+
+
+@contextmanager
+def told(path: Path) -> Iterator[None]:
+    """What SQLite or the disk cannot do now, as an error of ours: NoRoom or TallybookError."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        kind = NoRoom if error.sqlite_errorcode == sqlite3.SQLITE_FULL else TallybookError
+        raise kind(f"{path}: {error}; nothing was changed") from error
+    except OSError as error:
+        kind = NoRoom if error.errno in NO_ROOM else TallybookError
+        raise kind(f"{error.filename or path}: {error.strerror}; nothing was changed") from error
 
 
 def open_read_only(path: Path) -> Store | None:

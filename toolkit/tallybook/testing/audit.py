@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tallybook.book import Book
-from tallybook.book.folding import fold_history
+from tallybook.book.folding import fold_history, from_checkpoints
 from tallybook.book.store import marks
 from tallybook.event import Event
 from tallybook.layout import Layout
+from tallybook.log import anchor as anchors
 from tallybook.log.reader import history
 from tallybook.log.verify import verify
 
@@ -39,9 +40,22 @@ def audit(path: str | Path) -> list[str]:
         entries = {entry.key: entry for entry in book.entries(2**62)}
     found = [problem.reason for problem in verify(layout, marks(layout)).problems]
     found += _Leases().problems(layout)
-    tables, _ = fold_history(layout)
-    found += _unlike("job", tables.jobs, jobs)
-    return found + _unlike("cache entry", tables.entries, entries)
+    for folded_jobs, folded_entries in _folds(layout):
+        found += _unlike("job", folded_jobs, jobs)
+        found += _unlike("cache entry", folded_entries, entries)
+    return found
+
+
+def _folds(layout: Layout) -> Iterator[tuple[Mapping[str, object], Mapping[str, object]]]:
+    """What the log says, folded from its start, where it has one, and from each checkpoint."""
+    if not anchors.read(layout):
+        tables, _ = fold_history(layout)
+        yield tables.jobs, tables.entries
+    for store in from_checkpoints(layout):
+        jobs = store.queue.select(None, None, 2**62)
+        entries = store.cache.select(2**62)
+        store.connection.close()
+        yield {job.job_id: job for job in jobs}, {entry.key: entry for entry in entries}
 
 
 @dataclass
@@ -51,8 +65,10 @@ class _Leases:
     held: dict[str, tuple[int, int, str]] = field(default_factory=dict)
     last: dict[str, int] = field(default_factory=dict)
     found: list[str] = field(default_factory=list)
+    is_whole: bool = True
 
     def problems(self, layout: Layout) -> list[str]:
+        self.is_whole = anchors.read(layout) is None
         for event, _ in history(layout):
             if event.name in ("job.leased", "job.extended"):
                 self._lease(event)
@@ -65,9 +81,10 @@ class _Leases:
         if event.name == "job.leased":
             if job_id in self.held:
                 self._tell(event, "is leased while another lease is open")
-            if token != self.last.get(job_id, 0) + 1:
-                self._tell(event, f"follows lease {self.last.get(job_id, 0)}")
-        elif self.held.get(job_id, (0,))[0] != token:
+            before = self.last.get(job_id, 0 if self.is_whole else token - 1)
+            if token != before + 1:
+                self._tell(event, f"follows lease {before}")
+        elif self.held.get(job_id, (0 if self.is_whole else token,))[0] != token:
             self._tell(event, "extends a lease that is not open")
         self.last[job_id] = token
         until_us = event.boot_us + event["lease_ms"] * 1000

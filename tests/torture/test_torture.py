@@ -1,0 +1,33 @@
+"""Long storms (``make torture``), each with a line of figures.
+
+``TORTURE_SEED`` chooses the run (1); ``TORTURE_KILLS`` (500), ``TORTURE_FILLS`` (200) and
+``TORTURE_JUMPS`` (200) how long it is.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import storms
+
+SEED = int(os.environ.get("TORTURE_SEED", "1"))
+KILLS = int(os.environ.get("TORTURE_KILLS", "500"))
+FILLS = int(os.environ.get("TORTURE_FILLS", "200"))
+JUMPS = int(os.environ.get("TORTURE_JUMPS", "200"))
+
+
+def test_kills_at_random_moments(tmp_path: Path) -> None:
+    print("\n" + storms.kills(tmp_path, SEED, KILLS))
+
+
+def test_a_crowd_that_claims_at_once(tmp_path: Path) -> None:
+    print("\n" + storms.crowd(tmp_path, SEED, 20, 5000))
+
+
+def test_a_disk_that_is_filled_at_random_moments(tmp_path: Path) -> None:
+    print("\n" + storms.full_disk(tmp_path, SEED, 4000, FILLS))
+
+
+def test_wall_clocks_moved_by_hours(tmp_path: Path) -> None:
+    print("\n" + storms.clocks(tmp_path, SEED, JUMPS * 2, JUMPS))
