@@ -12,7 +12,7 @@ from pathlib import Path
 from tallybook.layout import Layout
 
 LARGE_BYTES = 64 * 1024 * 1024
-_FIRST_READ_LOCK = 123  # WAL_READ_LOCK(0) in the file -shm, sqlite.org/walformat.html
+_READ_LOCKS = range(123, 128)  # WAL_READ_LOCK(0) to (4) in the file -shm, sqlite.org/walformat.html
 
 
 def wal_bytes(layout: Layout) -> int:
@@ -49,7 +49,7 @@ def warning(layout: Layout) -> str | None:
 
 
 def _is_read(row: list[str]) -> bool:
-    return row[1] == "POSIX" and row[6].isdigit() and int(row[6]) >= _FIRST_READ_LOCK
+    return row[1] == "POSIX" and int(row[6]) in _READ_LOCKS
 
 
 def _beside(layout: Layout, suffix: str) -> Path:

@@ -29,6 +29,7 @@ log = logging.getLogger("tallybook.worker")
 _LONGEST_IDLE_S = 1.0
 _DRAIN_IDLE_S = 0.05
 _AGAIN_S = 1.0
+_COMPLAIN_S = 30.0
 
 
 class _HandBack(Exception):
@@ -65,6 +66,7 @@ class Worker:
         self._stop = threading.Event()
         self._wake: Wake | None = None
         self._is_ending = False
+        self._complained_s = -_COMPLAIN_S
         self._running = Running(round(self._lease_s * 1_000_000))
         self._counters = Counters()
         self._failure: BaseException | None = None
@@ -180,7 +182,10 @@ class Worker:
                 self._again_later(error)
 
     def _again_later(self, error: NotNow) -> None:
-        log.warning("%s; trying again", error)
+        now_s = time.monotonic()
+        if now_s - self._complained_s > _COMPLAIN_S:
+            self._complained_s = now_s
+            log.warning("%s; trying again", error)
         time.sleep(_AGAIN_S)
 
     def _run(self, book: Book, beat: Beat, job: Job) -> list[Job]:
@@ -208,10 +213,13 @@ class Worker:
 
     def _is_over(self, book: Book, wake: Wake) -> bool:
         """Whether a draining worker has nothing left to wait for; else waits for news."""
-        if self._drain and not _has_open_jobs(book, self._topics):
-            return True
         longest_s = _DRAIN_IDLE_S if self._drain else _LONGEST_IDLE_S
-        wake.wait(min(longest_s, book.next_due_s() or longest_s))
+        try:
+            if self._drain and not _has_open_jobs(book, self._topics):
+                return True
+            wake.wait(min(longest_s, book.next_due_s() or longest_s))
+        except NotNow as error:
+            self._again_later(error)
         return False
 
     def _each_beat(self) -> None:
