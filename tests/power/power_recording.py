@@ -40,14 +40,19 @@ class Step:
 def record(root: Path, trace: Path, *wanted: Fault) -> list[Step]:
     """Run the script on a book at ``root``; what it did below the parent's parent of ``root``.
 
-    Before that two processes are killed: as the book is made, and as its first segment has bytes.
+    Before that two processes are killed: as the book is made, and as its first segment has bytes;
+    and one opens the book and changes nothing.
     """
     disk = str(root.parent.parent)
     found = []
     killed = [(crash_at(point), *wanted) for point in ("swap_renamed", "after_append")]
-    for faults, code in (*((faults, -9) for faults in killed), (wanted, 0)):
+    for faults, code, what in (
+        *((faults, -9, "live") for faults in killed),
+        (wanted, 0, "look"),
+        (wanted, 0, "live"),
+    ):
         command = ["strace", "-o", str(trace), "-xx", "-s", "4194304", "-e"]
-        command += [f"trace={_FOLLOWED},{_FORBIDDEN}", sys.executable, str(SCRIPT), str(root)]
+        command += [f"trace={_FOLLOWED},{_FORBIDDEN}", sys.executable, str(SCRIPT), str(root), what]
         env = {**os.environ, **environment(*faults)}
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
         assert done.returncode == code, done.stderr

@@ -53,9 +53,10 @@ def main(root: Path) -> None:
         enqueue(book, "the third segment")
         compress_closed(book.layout)
         say("compressed")
-    with Book.open(root) as book:
         fill(book)
-        settle(book, claim(book))
+    with Book.open(root) as book:
+        for _ in range(12):
+            settle(book, claim(book))
         swap(book)
         reader = look(root)
         enqueue(book, "while another program reads")
@@ -69,9 +70,9 @@ def main(root: Path) -> None:
 
 
 def fill(book: Book) -> None:
-    """Some pages of jobs that a fold lays out in another way."""
+    """Some pages of jobs that a fold lays out in another way than changes do."""
     for batch in range(4):
-        made = book.enqueue_many([New("b", "y" * (60 * n + 7)) for n in range(12)])
+        made = book.enqueue_many([New("b", "y" * (60 * n + 7), priority=n) for n in range(20)])
         say("enqueued", made[batch].job_id)
 
 
@@ -93,4 +94,5 @@ def lose_state(root: Path) -> None:
         path.unlink()
 
 
-main(Path(sys.argv[1]))
+if __name__ == "__main__":
+    {"live": main, "look": lambda root: Book.open(root).close()}[sys.argv[2]](Path(sys.argv[1]))

@@ -111,6 +111,7 @@ def _make(layout: Layout, source: sqlite3.Connection, made_at: str) -> Checkpoin
 def _back_up(source: sqlite3.Connection, aside: Path) -> Position:
     os.close(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE))
     with closing(sqlite3.connect(aside, isolation_level=None)) as target:
+        target.execute("pragma synchronous = off")
         source.backup(target)
         target.execute("pragma journal_mode = delete")
         position = Store(target).position()
