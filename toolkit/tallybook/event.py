@@ -90,13 +90,13 @@ EVENTS: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def _record(kind: type[_Kind]) -> type[_Kind]:
+def record(kind: type[_Kind]) -> type[_Kind]:
     """A frozen record, frozen by the type checker alone: freezing at run time costs a
-    microsecond an event, and a queue makes many."""
+    microsecond and more, and a queue makes many."""
     return dataclass(slots=True)(kind)
 
 
-@_record
+@record
 class Event:
     """A change that happened. ``seq`` is 0 until the log has taken it.
 

@@ -6,14 +6,13 @@ event leaves behind, is in ``tallybook.transitions``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 import orjson
 
 from tallybook.clock import Moment
-from tallybook.event import Event
+from tallybook.event import Event, record
 from tallybook.settings import TopicSettings
 
 
@@ -27,7 +26,7 @@ class Status(StrEnum):
     CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Outcome:
     """How a run of a handler ended, as its worker reports it.
 

@@ -13,7 +13,7 @@ from tallybook.book.store import Store
 from tallybook.clock import Moment, to_text
 from tallybook.entry import Entry, Put
 from tallybook.errors import BadInput, KeyConflict
-from tallybook.event import Event
+from tallybook.event import Event, record
 from tallybook.ids import new_job_id, payload_digest
 from tallybook.job import Job, Outcome
 from tallybook.settings import Settings
@@ -21,7 +21,7 @@ from tallybook.settings import Settings
 _LONGEST_DELAY_S = 366 * 86400
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class New:
     """A job to enqueue. ``delay_s`` or ``next_attempt_at`` (with a zone) make it due later."""
 
@@ -65,7 +65,7 @@ class New:
         return {}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Receipt:
     """The job is on disk. ``is_new`` is False where it was already there under the same key."""
 
@@ -92,7 +92,7 @@ class Want:
     limit: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Settled:
     """A run that ended, with the cache writes to make if it is done."""
 

@@ -8,7 +8,6 @@ import sys
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,32 +44,33 @@ def run(
     cache = CacheView(book, counters)
     context = Context(job, book, cache, JobLogger(job), is_held)
     started_at, began = to_text(book.moment().now), time.perf_counter()
-    outcome = _outcome(handler, job, context)
+    told = _told(handler, job, context)
     duration_ms = round((time.perf_counter() - began) * 1000, 3)
-    return replace(outcome, started_at=started_at, duration_ms=duration_ms), cache.puts
-
-
-def _outcome(handler: Registered, job: Job, context: Context) -> Outcome:
-    base = Outcome(
+    outcome = Outcome(
         job_id=job.job_id,
         topic=job.topic,
         worker=job.locked_by or "",
         lease_token=job.lease_token,
-        settle="done",
-        started_at="",
-        duration_ms=0,
+        started_at=started_at,
+        duration_ms=duration_ms,
         correlation_id=job.correlation_id,
+        **(context.notes | told),
     )
+    return outcome, cache.puts
+
+
+def _told(handler: Registered, job: Job, context: Context) -> dict[str, Any]:
+    """What came of calling the handler, as fields of an outcome."""
     try:
         if job.payload_is_lost:
             raise Permanent(_PAYLOAD_LOST, error_type="PayloadLost")
         result = _call(handler, typed(job, handler.payload), context)
         payloads.checked(result)
     except Snooze as snooze:
-        return replace(base, settle="snooze", after_s=snooze.for_s, **context.notes)
+        return {"settle": "snooze", "after_s": snooze.for_s}
     except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001 - into an event
-        return replace(base, **(context.notes | _failure(error)))
-    return replace(base, result=result, **context.notes)
+        return _failure(error)
+    return {"settle": "done", "result": result}
 
 
 def _call(handler: Registered, job: Job, context: Context) -> Any:
