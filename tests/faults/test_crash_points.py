@@ -50,7 +50,7 @@ STEPS = [
         Fault("sync", name, 1, "kill")
         for name in ("anchor", "archive", "checkpoint mark", "left folder", "log folder")
     ),
-    *(Fault("sync", name, 1, "kill") for name in ("manifest folder", "old wal", "state folder")),
+    *(Fault("sync", name, 1, "kill") for name in ("manifest folder", "old wal")),
     *(Fault("rename", name, 1, "kill") for name in ("archive", "manifest", "checkpoint", "anchor")),
     *(Fault("write", name, 1, "kill") for name in ("manifest", "anchor", "writer file")),
     *(Fault("write", "segment", nth, "kill") for nth in (1, 3, 12)),

@@ -37,7 +37,7 @@ def claim(book: Book) -> Job:
 def settle(book: Book, job: Job) -> None:
     now = to_text(book.moment().now)
     done = Outcome(job.job_id, job.topic, "w", job.lease_token, "done", now, 1.0)
-    book.settle(done, [Put(f"key-{job.job_id}", {"by": job.job_id})])
+    book.settle(done, [Put(f"key-{job.job_id}", {"by": job.job_id, "words": "z" * 3000})])
     say("done", job.job_id, job.lease_token)
 
 
@@ -55,7 +55,7 @@ def main(root: Path) -> None:
         say("compressed")
         fill(book)
     with Book.open(root) as book:
-        for _ in range(12):
+        for _ in range(6):
             settle(book, claim(book))
         swap(book)
         reader = look(root)
@@ -74,6 +74,7 @@ def fill(book: Book) -> None:
     for batch in range(4):
         made = book.enqueue_many([New("b", "y" * (60 * n + 7), priority=n) for n in range(20)])
         say("enqueued", made[batch].job_id)
+        settle(book, claim(book))
 
 
 def swap(book: Book) -> None:

@@ -45,7 +45,6 @@ SYNCS = (
     "old wal",
     "segment",
     "state file",
-    "state folder",
     "writer file",
 )
 SEED = int(os.environ.get("TORTURE_SEED", "1"))

@@ -74,7 +74,9 @@ def finish_aside(store: Store) -> None:
 def swap_in(path: Path, aside: Path) -> Store:
     """Make ``aside`` the state.db; under the lock.
 
-    The old -wal and -shm go first: an old WAL beside a new file silently shows old content.
+    The old -wal and -shm go first: an old WAL beside a new file silently shows old content. The
+    new name needs no sync: SQLite syncs the folder before it puts the first frame into the new
+    WAL, and until then the old file is as good.
     """
     _sync_file(aside)
     at("swap_written")

@@ -15,7 +15,7 @@ from tallybook.entry import Entry
 from tallybook.errors import BadInput, FoldRefused, NoRoom, TallybookError
 from tallybook.job import Job
 from tallybook.layout import Layout
-from tallybook.log.durable import at, sync_folder
+from tallybook.log.durable import at
 from tallybook.log.reader import Position, reaches
 from tallybook.log.verify import Mark, known_marks
 from tallybook.queue import sqlite as queue_sqlite
@@ -184,9 +184,6 @@ def open_store(path: Path) -> Store | None:
     """The store at ``path``; None where it is lost or no state of ours. Raises BadInput where
     another program's database is in the way, sqlite3.OperationalError where it cannot be opened
     now: a full disk is no reason to fold anew.
-
-    Its WAL is on disk by name before anything is in it: SQLite sees to that only where no reader
-    made the file before.
     """
     if not path.exists():
         return None
@@ -196,9 +193,7 @@ def open_store(path: Path) -> Store | None:
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = normal")
         connection.execute(f"pragma journal_size_limit = {64 * 1024 * 1024}")
-        store = Store(connection)
-        sync_folder(path.parent, "state folder")
-        return store
+        return Store(connection)
     except _Unusable:
         connection.close()
         return None
