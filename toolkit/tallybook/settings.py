@@ -72,6 +72,9 @@ class TopicSettings:
         return delay + dice * min(self.jitter * delay, self.jitter_cap_s)
 
 
+_DEFAULT_RULES = TopicSettings()
+
+
 @dataclass(frozen=True, slots=True)
 class Keeping:
     """What the log keeps of the payloads of a topic: ``full``, ``digest`` or ``none``, and which
@@ -105,7 +108,7 @@ class Settings:
 
     def topic(self, name: str) -> TopicSettings:
         """The rules of a topic; the defaults where none are written."""
-        return self.topics.get(name) or TopicSettings()
+        return self.topics.get(name) or _DEFAULT_RULES
 
     def keeping(self, topic: str) -> Keeping:
         """What the log keeps of the payloads of ``topic``."""

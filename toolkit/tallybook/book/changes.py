@@ -182,10 +182,13 @@ def settle(
     settled = list(settled)
     if len(settled) > 1:
         store.know(store.queue.get_many([one.outcome.job_id for one in settled]))
+    withholds = settings.withholds
     events: list[Event] = []
     written: dict[str, Entry | None] = {}
     for one in settled:
         made = _settle_one(store, moment, one.outcome, settings, dice)
+        if withholds:
+            made = _withholding(made, settings)
         if made[-1].name == "job.done":
             events += [_put(store, put, one.outcome.job_id, written) for put in one.puts]
         events += made
@@ -198,8 +201,7 @@ def _settle_one(
     job = store.job(outcome.job_id)
     if job is None:
         return [outcome.refused("the job was pruned")]
-    made = job.settle(outcome, settings.topic(outcome.topic), dice, moment)
-    return _withholding(made, settings)
+    return job.settle(outcome, settings.topic(outcome.topic), dice, moment)
 
 
 def _put(store: Store, put: Put, job_id: str, written: dict[str, Entry | None]) -> Event:
