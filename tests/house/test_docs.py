@@ -187,23 +187,54 @@ def test_every_column_of_state_db_is_told(book: Path) -> None:
     assert sorted(told) == sorted(known)
 
 
+def setting_rows(table: str) -> list[list[str]]:
+    return rows(section(page("docs/settings.md"), f"`{table}`"))
+
+
 @pytest.mark.parametrize("table", TABLES)
 def test_every_setting_is_told_with_its_default(table: str) -> None:
     told = {code(row[0])[0]: row[1] for row in setting_rows(table)}
     known = {field.name: field.default for field in fields(TABLES[table])}
-    shown = {n: f'`"{d}"`' if isinstance(d, str) else f"`{d}`" for n, d in known.items()}
-    assert told == shown
+    assert told == {name: f"`{written(default)}`" for name, default in known.items()}
 
 
-def setting_rows(table: str) -> list[list[str]]:
-    return rows(section(page("docs/settings.md"), f"`{table}`"))
+def written(default: object) -> str:
+    """A default as it is written in book.toml."""
+    if isinstance(default, tuple):
+        return str(list(default))
+    return f'"{default}"' if isinstance(default, str) else str(default)
+
+
+def is_number(table: str, name: str) -> bool:
+    return isinstance(getattr(TABLES[table](), name), int | float)
+
+
+CHOICES = [
+    (table, code(row[0])[0], code(row[2]))
+    for table in TABLES
+    for row in setting_rows(table)
+    if code(row[2]) and not is_number(table, code(row[0])[0])
+]
+
+
+@pytest.mark.parametrize(("table", "name", "told"), CHOICES)
+def test_a_setting_takes_the_words_that_are_told_and_no_other(
+    table: str, name: str, told: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "book.toml"
+    for word in told:
+        path.write_text(f'{table}\n{name} = "{word}"\n', "utf-8")
+        settings.load(path)
+    path.write_text(f'{table}\n{name} = "{"".join(told)}"\n', "utf-8")
+    with pytest.raises(BadInput, match=", ".join(told)):
+        settings.load(path)
 
 
 RANGES = [
     (table, code(row[0])[0], *[float(number) for number in code(row[2])])
     for table in TABLES
     for row in setting_rows(table)
-    if code(row[2])
+    if code(row[2]) and is_number(table, code(row[0])[0])
 ]
 
 
