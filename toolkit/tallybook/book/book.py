@@ -126,7 +126,7 @@ class Book(BookView):
         """Settle runs and claim what is due next, with one sync for all."""
 
         def decide(store: Store, moment: Moment) -> list[Event]:
-            ended = changes.settle(store, moment, settled, self.settings, self._dice.random())
+            ended = changes.settle(store, moment, settled, self.settings, self._dice.random)
             return ended + (changes.claim(store, moment, want) if want else [])
 
         events, leased = self._journal.turn(decide)

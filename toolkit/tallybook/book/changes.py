@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -112,9 +112,14 @@ class Turn:
     jobs: list[Job] = field(default_factory=list)
 
     @property
-    def end(self) -> str:
-        """How the first run ended: the name of its event."""
-        return next(event.name for event in self.events if event.name != "cache.put")
+    def ends(self) -> dict[str, str]:
+        """{job id: name of the event} that says how each run ended."""
+        return {event["job_id"]: event.name for event in self.events if event.name in _ENDS}
+
+
+_ENDS = frozenset(
+    f"job.{name}" for name in ("done", "retry_scheduled", "dead", "snoozed", "settle_refused")
+)
 
 
 def enqueue(
@@ -165,14 +170,26 @@ def _again(job: dict[str, Any], first: tuple[str, str]) -> Event:
 
 def claim(store: Store, moment: Moment, want: Want) -> list[Event]:
     """The events of the next due jobs being leased."""
-    ready = store.know(store.queue.ready(moment, want.topics, want.limit))
+    ready = _alone(store.know(store.queue.ready(moment, want.topics, want.limit)))
     lease_ms = round(want.lease_s * 1000)
     locked_until = moment.wall(lease_ms)
     return [job.lease(want.worker, lease_ms, locked_until) for job in ready]
 
 
+def _alone(ready: list[Job]) -> list[Job]:
+    """A job that was rescued before is claimed alone: it may be what kills workers."""
+    for place, job in enumerate(ready):
+        if job.rescue_count:
+            return ready[: max(place, 1)]
+    return ready
+
+
 def settle(
-    store: Store, moment: Moment, settled: Iterable[Settled], settings: Settings, dice: float
+    store: Store,
+    moment: Moment,
+    settled: Iterable[Settled],
+    settings: Settings,
+    dice: Callable[[], float],
 ) -> list[Event]:
     """The events of runs that ended: outcomes after their cache writes, or refusals.
 
@@ -186,7 +203,7 @@ def settle(
     events: list[Event] = []
     written: dict[str, Entry | None] = {}
     for one in settled:
-        made = _settle_one(store, moment, one.outcome, settings, dice)
+        made = _settle_one(store, moment, one.outcome, settings, dice())
         if withholds:
             made = _withholding(made, settings)
         if made[-1].name == "job.done":

@@ -18,8 +18,8 @@ from pathlib import Path
 from tallybook.delivery import post
 from tallybook.demo.airports import TOPIC
 from tallybook.job import Job
-from tallybook.worker.handlers import handler
 from tallybook.worker.context import Context
+from tallybook.worker.handlers import handler
 
 CLOUD = "TALLYBOOK_DEMO_CLOUD"
 VICTIM = "TALLYBOOK_DEMO_VICTIM"

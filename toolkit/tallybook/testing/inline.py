@@ -33,6 +33,6 @@ def run_inline(
         handler = given if isinstance(given, Registered) else registered(given)
         outcome, puts = run(handler, jobs[0], book, counters)
         turn = book.turn([Settled(outcome, puts)], want)
-        ends.append(turn.end)
+        ends.append(turn.ends[jobs[0].job_id])
         jobs = turn.jobs
     return ends

@@ -9,8 +9,9 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
-from tallybook.book import Book, Held, Settled, Turn, Want
+from tallybook.book import Book, Held, Settled, Want
 from tallybook.errors import BadInput, NotNow, TallybookError
 from tallybook.event import Event
 from tallybook.ids import new_worker_id
@@ -20,6 +21,7 @@ from tallybook.payload import checked_text
 from tallybook.worker import notify
 from tallybook.worker.beat import Beat
 from tallybook.worker.handlers import Registered
+from tallybook.worker.lane import Lane
 from tallybook.worker.metrics import Counters
 from tallybook.worker.run import run
 from tallybook.worker.running import Running
@@ -30,6 +32,7 @@ _LONGEST_IDLE_S = 1.0
 _DRAIN_IDLE_S = 0.05
 _AGAIN_S = 1.0
 _COMPLAIN_S = 30.0
+_Answer = TypeVar("_Answer")
 
 
 class _HandBack(Exception):
@@ -142,42 +145,75 @@ class Worker:
         return f"stopped at once; {len(released)} running jobs were handed back"
 
     def _thread(self, book: Book, beat: Beat, wake: Wake) -> None:
+        lane = Lane()
         try:
-            job: Job | None = None
-            while job or not self._stop.is_set():
-                job = self._step(book, beat, wake, job)
-                if job is None and not self._stop.is_set() and self._is_over(book, wake):
+            while lane.is_busy or not self._stop.is_set():
+                self._step(book, beat, wake, lane)
+                if not (lane.is_busy or self._stop.is_set()) and self._is_over(book, wake):
                     return
         except BaseException as error:  # noqa: BLE001 - run() raises it in the main thread
             self._failure = self._failure or error
             self.stop()
 
-    def _step(self, book: Book, beat: Beat, wake: Wake, job: Job | None) -> Job | None:
-        """Run ``job``, settle it and claim the next with the same sync; None where none is due.
+    def _step(self, book: Book, beat: Beat, wake: Wake, lane: Lane) -> None:
+        """Run one job of the lane, settle what ended, or claim; a stopped worker runs no more.
 
         A worker whose heart does not beat claims nothing.
         """
-        if job:
-            found = self._run(book, beat, job)
-        else:
-            found = self._claim(book) if beat.alive else []
-            if found:
-                wake.rouse()  # there may be more than one
-        return found[0] if found else None
+        if lane.jobs and self._stop.is_set():
+            self._give_back(book, lane)
+        if lane.jobs:
+            self._run(book, lane, lane.jobs.popleft())
+        if lane.must_settle(time.monotonic()):
+            self._settle(book, beat, lane)
+        elif not lane.is_busy and beat.alive:
+            self._take(book, lane, self._claim(book, lane))
+            if lane.jobs:
+                wake.rouse()  # there may be more
 
-    def _claim(self, book: Book) -> list[Job]:
+    def _claim(self, book: Book, lane: Lane) -> list[Job]:
         try:
-            return book.claim_many(self._want())
+            return book.claim_many(self._want(lane))
         except NotNow as error:
             self._again_later(error)
             return []
 
-    def _turn(self, book: Book, beat: Beat, settled: Settled) -> Turn:
-        """Settle and claim; where something passing is in the way, wait and try again."""
+    def _take(self, book: Book, lane: Lane, jobs: list[Job]) -> None:
+        lane.jobs.extend(jobs)
+        for job in jobs:
+            self._running.start(Held(job.job_id, job.lease_token), self._leased_us(book, job))
+
+    def _leased_us(self, book: Book, job: Job) -> int:
+        return (job.lease_boot_us or book.moment().boot_us) - self._running.lease_us
+
+    def _give_back(self, book: Book, lane: Lane) -> None:
+        """Hand back the jobs that wait in memory: their worker stops."""
+        held = [Held(job.job_id, job.lease_token) for job in lane.jobs]
+        lane.jobs.clear()
+        self._until_now(lambda: book.release(held, "its worker stopped before it began"))
+        for lease in held:
+            self._running.end(lease.job_id)
+
+    def _settle(self, book: Book, beat: Beat, lane: Lane) -> None:
+        """Settle what ended and claim what is next, with one sync."""
+        settled = [one for _, one in lane.ended]
+        claims = not lane.jobs and beat.alive and not self._stop.is_set()
+        want = self._want(lane) if claims else None
+        turn = self._until_now(lambda: book.turn(settled, want))
+        for job, one in lane.ended:
+            self._running.end(job.job_id)
+            self._counters.settled(job, one.outcome, turn.ends[job.job_id])
+        for job_id, reason in turn.refused.items():
+            log.warning("job %s: %s; this result is dropped", job_id, reason)
+        self.runs_ended += len(lane.ended)
+        lane.ended.clear()
+        self._take(book, lane, turn.jobs)
+
+    def _until_now(self, change: Callable[[], _Answer]) -> _Answer:
+        """Make a change; where something passing is in the way, wait and try again."""
         while True:
-            want = self._want() if beat.alive and not self._stop.is_set() else None
             try:
-                return book.turn([settled], want)
+                return change()
             except NotNow as error:
                 self._again_later(error)
 
@@ -188,28 +224,18 @@ class Worker:
             log.warning("%s; trying again", error)
         time.sleep(_AGAIN_S)
 
-    def _run(self, book: Book, beat: Beat, job: Job) -> list[Job]:
-        moment = book.moment()
-        leased_us = (job.lease_boot_us or moment.boot_us) - self._running.lease_us
-        self._running.start(Held(job.job_id, job.lease_token, moment.wall()), leased_us)
-        try:
-            handler = self._handlers[job.topic]
-            outcome, puts = run(handler, job, book, self._counters, self._is_held(book, job))
-            turn = self._turn(book, beat, Settled(outcome, puts))
-        finally:
-            self._running.end(job.job_id)
-        for job_id, reason in turn.refused.items():
-            log.warning("job %s: %s; this result is dropped", job_id, reason)
-        event = "job.settle_refused" if turn.refused else turn.end
-        self._counters.settled(job, outcome, event)
-        self.runs_ended += 1
-        return turn.jobs
+    def _run(self, book: Book, lane: Lane, job: Job) -> None:
+        held = Held(job.job_id, job.lease_token, book.moment().wall())
+        self._running.begin(held)
+        is_held = self._is_held(book, job)
+        outcome, puts = run(self._handlers[job.topic], job, book, self._counters, is_held)
+        lane.end(job, Settled(outcome, puts), time.monotonic())
 
     def _is_held(self, book: Book, job: Job) -> Callable[[], bool]:
         return lambda: self._running.holds(job.job_id, job.lease_token, book.moment().boot_us)
 
-    def _want(self) -> Want:
-        return Want(self._name or "", self._topics, self._lease_s)
+    def _want(self, lane: Lane) -> Want:
+        return Want(self._name or "", self._topics, self._lease_s, lane.limit)
 
     def _is_over(self, book: Book, wake: Wake) -> bool:
         """Whether a draining worker has nothing left to wait for; else waits for news."""

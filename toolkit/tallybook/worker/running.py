@@ -1,4 +1,4 @@
-"""The jobs whose handlers run now, and how long their leases still last."""
+"""The leases that a worker holds: of jobs that run, and of those that wait in its memory."""
 
 from __future__ import annotations
 
@@ -20,9 +20,16 @@ class Running:
     leases: dict[str, tuple[Held, int]] = field(default_factory=dict)
 
     def start(self, held: Held, boot_us: int) -> None:
-        """A handler begins; its lease was last moved at ``boot_us``."""
+        """A lease begins; it was last moved at ``boot_us``."""
         with self.mutex:
             self.leases[held.job_id] = (held, boot_us)
+
+    def begin(self, held: Held) -> None:
+        """The handler of a lease begins; a lease that was lost meanwhile stays lost."""
+        with self.mutex:
+            known = self.leases.get(held.job_id)
+            if known:
+                self.leases[held.job_id] = (held, known[1])
 
     def end(self, job_id: str) -> None:
         """A handler has ended."""
@@ -38,8 +45,9 @@ class Running:
         """These leases were extended at ``boot_us``, but for those that are ``lost``."""
         with self.mutex:
             for held in leases:
-                if held.job_id in self.leases:
-                    self.leases[held.job_id] = (held, boot_us)
+                known = self.leases.get(held.job_id)
+                if known:
+                    self.leases[held.job_id] = (known[0], boot_us)
             for held in lost:
                 self.leases.pop(held.job_id, None)
 
