@@ -194,3 +194,21 @@ def test_metrics_are_read_cell_by_cell_and_bad_rows_set_apart(tmp_path: Path) ->
         assert found == [("w1", 3, 7, None)]
         assert warehouse.metrics_gap().rows() == [("w1", "done", 1, 7)]
         assert warehouse.quarantine["line"].to_list() == [3] and warehouse.notes == []
+
+
+def test_a_log_that_grows_while_it_is_read_is_read_as_a_whole_number_of_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tallybook.ops import loading
+
+    log = Log(tmp_path)
+    count = loading._line_ends
+
+    def count_then_grow(path: Path) -> int | None:
+        ends = count(path)
+        log.enqueued(f"j{log.seq}", 1)
+        return ends
+
+    monkeypatch.setattr(loading, "_line_ends", count_then_grow)
+    with ops.open(tmp_path) as warehouse:
+        assert warehouse.ledger.rows == 2 and not warehouse.notes
