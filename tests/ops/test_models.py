@@ -13,6 +13,7 @@ from ops_logs import Log, random_history, text
 from tallybook import ops
 from tallybook.event import Event, decode
 from tallybook.fold import MemoryTables, apply
+from tallybook.ops.history import order_writers
 
 SEEDS = range(6)
 SAME = ("topic", "idempotency_key", "priority", "attempt_count", "rescue_count", "max_attempts",
@@ -208,3 +209,10 @@ def test_values_reach_sql_as_parameters_only(tmp_path: Path) -> None:
         assert warehouse.sql("select count(*) from jobs where job_id = ?", [evil]).fetchall() == [
             (1,)
         ]
+
+
+def test_writers_that_follow_the_same_one_keep_their_order_and_circles_end() -> None:
+    assert order_writers([("a", None), ("b", "a"), ("c", "a"), ("d", "b")]) == ["a", "b", "d", "c"]
+    assert order_writers([("new", "old"), ("old", None)]) == ["old", "new"]
+    assert order_writers([("x", "y"), ("y", "x")]) == ["x", "y"]
+    assert order_writers([("x", "unknown"), ("y", "x")]) == ["x", "y"]
