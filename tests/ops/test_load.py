@@ -103,6 +103,14 @@ def test_a_torn_tail_of_the_open_segment_is_a_warning_and_no_event(
         assert warehouse.sql("select count(*) from events").fetchall() == [(2,)]
 
 
+def test_a_segment_that_was_being_opened_at_the_crash_is_a_warning(tmp_path: Path) -> None:
+    log = Log(tmp_path)
+    log.enqueued("whole", 1)
+    (log.path.parent / f"{log.writer[:8]}-000000000003.ndjson").write_bytes(b'{"v":1,"seq":3,"ev')
+    with ops.open(tmp_path) as warehouse:
+        assert warehouse.notes == [] and len(warehouse.warnings) == 1
+
+
 def test_a_torn_end_of_a_closed_segment_makes_the_input_incomplete(tmp_path: Path) -> None:
     log = Log(tmp_path)
     log.raw(b'{"v":1,"seq":2,"ev')
