@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tallybook.errors import BadInput
-from tallybook.runbook.light import late_grammar
+from tallybook.imports import late_grammar
 
 ENGINE = "tallybook"
 TABLES = {"POLARS_FMT_STR_LEN": "120", "POLARS_FMT_MAX_ROWS": "60", "POLARS_FMT_MAX_COLS": "40"}

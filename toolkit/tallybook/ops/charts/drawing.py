@@ -26,7 +26,8 @@ Chart = Any
 
 def altair_module() -> Any:
     """Altair, loaded late: it costs more than every query before it."""
-    import altair
+    with late_grammar():
+        import altair
 
     return altair
 
