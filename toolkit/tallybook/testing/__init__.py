@@ -1,9 +1,9 @@
 """For tests of programs that use tallybook: a clock that stands still until it is told.
 
-    clock = FakeClock()
-    book = Book.open(tmp_path / "book", clock=clock)
-    job = book.claim("me", lease_s=60)
-    clock.advance(61)                       # the lease is over
+clock = FakeClock()
+book = Book.open(tmp_path / "book", clock=clock)
+job = book.claim("me", lease_s=60)
+clock.advance(61)                       # the lease is over
 """
 
 from __future__ import annotations

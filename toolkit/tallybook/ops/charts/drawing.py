@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars
 
+from tallybook.imports import late_grammar
+
 if TYPE_CHECKING:
     import altair
 
