@@ -10,6 +10,7 @@ import re
 import socket
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -293,6 +294,15 @@ def test_every_model_and_only_a_model_has_a_section(book: Path) -> None:
     assert sorted(told) == known
 
 
+def test_the_layers_are_those_that_import_linter_holds() -> None:
+    contract = tomllib.loads(page("pyproject.toml"))["tool"]["importlinter"]["contracts"][0]
+    known = {name for layer in contract["layers"] for name in layer.split(" | ")} - {"__main__"}
+    lines = re.findall(
+        r"^ {4}(\S.*?) {2,}", section(page("CONTRIBUTING.md"), "Layers"), re.MULTILINE
+    )
+    assert {word for line in lines for word in re.findall(r"\w+", line)} == known
+
+
 # the pages themselves
 
 
@@ -344,12 +354,13 @@ def test_every_make_target_is_told() -> None:
 
 def test_every_command_shown_to_be_typed_is_there() -> None:
     targets = re.findall(r"^([\w-]+):", page("Makefile"), re.MULTILINE)
+    known = {"make": targets, "tallybook": list(main.COMMANDS)}
     for path in PAGES:
         text = path.read_text("utf-8")
-        for kind, body in blocks(text):
-            if kind in ("console", "sh"):
-                for name in re.findall(r"^(?:\$ )?make ([\w-]+)", body, re.MULTILINE):
-                    assert name in targets, f"{path.name}: make {name}"
-        for span in code(text):
-            if typed := re.match(r"tallybook ([a-z]+)", span):
-                assert typed[1] in main.COMMANDS, f"{path.name}: {span}"
+        shown = [body for kind, body in blocks(text) if kind == "console"]
+        typed = [line[2:] for body in shown for line in body.splitlines() if line.startswith("$ ")]
+        for line in [*typed, *code(text)]:
+            words = re.match(r"(make|tallybook) ([a-z][\w-]*)", line)
+            assert not words or words[2] in known[words[1]], f"{path.name}: {line}"
+        first = {line.split()[0] for line in typed}
+        assert first <= {*known, "cd", "export", "git", "mkdir"}, path.name
