@@ -166,7 +166,22 @@ def test_wait_ends_where_the_handler_starts_and_counts_from_the_due_time(tmp_pat
     log.ended("job.done", "j1", 6.0, 6.25, token=2)
     with ops.open(tmp_path) as warehouse:
         found = warehouse.sql("select wait_s, run_s, total_s from jobs").fetchall()
+        late = "select due_at - created_at = interval 2 second from jobs"
+        assert warehouse.sql(late).fetchall() == [(True,)]
     assert found == [(1.0, 0.25, 3.25)]
+
+
+def test_the_history_of_a_key_says_what_held_when_and_what_holds_now(tmp_path: Path) -> None:
+    log = Log(tmp_path)
+    log.put("k", "a", 1)
+    log.put("k", "b", 2)
+    log.event("cache.invalidated", 3, key="k", reason="asked")
+    log.put("other", "c", 4)
+    with ops.open(tmp_path) as warehouse:
+        held = "select change, held_until - occurred_at = interval 1 second, newest"
+        found = warehouse.sql(f"{held} from cache_history where key = 'k' order by seq").fetchall()
+        assert ops.overview(warehouse)["cache_keys"].item() == 1
+    assert found == [("put", True, 3), ("put", True, 2), ("invalidated", None, 1)]
 
 
 def test_events_stand_in_the_order_of_writers_then_seq_whatever_the_clock_says(
