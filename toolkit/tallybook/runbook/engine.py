@@ -80,6 +80,7 @@ def execute(job: Job) -> Failure | None:
     with warnings.catch_warnings(), late_grammar():
         warnings.simplefilter("ignore")
         import papermill
+    logging.getLogger("papermill").setLevel(logging.ERROR)  # its doubts of parameters: ours decide
     with job.noise.open("wb") as noise, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         failure = _papermill(papermill, _Watch(job, noise))
