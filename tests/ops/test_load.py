@@ -220,3 +220,17 @@ def test_a_log_that_grows_while_it_is_read_is_read_as_a_whole_number_of_lines(
     monkeypatch.setattr(loading, "_line_ends", count_then_grow)
     with ops.open(tmp_path) as warehouse:
         assert warehouse.ledger.rows == 2 and not warehouse.notes
+
+
+def test_a_refused_extension_counts_as_refused_in_log_and_metrics_alike(tmp_path: Path) -> None:
+    log = Log(tmp_path)
+    log.enqueued("j", 1)
+    log.leased("j", 1)
+    log.expired("j", 62)
+    log.refused("j", 1, 70, settle="extend")
+    log.refused("j", 1, 71)
+    (tmp_path / "metrics").mkdir()
+    rows = ["interval_started_at,worker,refused_count", f"{text(0)},w1,2"]
+    (tmp_path / "metrics" / "2026-11-29.csv").write_text("\n".join(rows) + "\n")
+    with ops.open(tmp_path) as warehouse:
+        assert warehouse.metrics_gap().is_empty()

@@ -65,7 +65,13 @@ def time_axis(frame: polars.DataFrame, name: str, zone: str, *, quiet: bool = Fa
         raise TypeError(f"{name} is no time")
     one_day = first.date() == last.date()
     title = f"{first:%Y-%m-%d}, time in {zone}" if one_day else f"time in {zone}"
-    axis = alt.Axis(labelOverlap=True, tickCount=8, format=_clock(last - first), labels=not quiet)
+    axis = alt.Axis(
+        labelOverlap="greedy",
+        labelSeparation=12,
+        tickCount=8,
+        format=_clock(last - first),
+        labels=not quiet,
+    )
     reach = [_plain(first.replace(tzinfo=None)), _plain(last.replace(tzinfo=None))]
     scale = alt.Scale(type="utc", padding=0, domain=reach)
     return alt.X(f"{name}:T", title=None if quiet else title, scale=scale, axis=axis)
