@@ -29,7 +29,7 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/pytest tests/house/test_docs.py
+	$(BIN)/pytest tests/house/test_docs.py tests/house/test_pages.py
 
 format: $(READY)
 	$(BIN)/ruff format .

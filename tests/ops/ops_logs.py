@@ -316,7 +316,8 @@ class RandomJob:
         if kind in ("retry", "snoozed"):
             fields |= {"delay_ms": 500, "next_attempt_at": text(at + 0.5)}
         if kind in ("retry", "dead"):
-            fields |= {"error": f"bad {at}", "error_type": self.dice.choice(["A", "B"])}
+            fields |= {"error_type": self.dice.choice(["A", "B", None])}
+            fields |= {"error": f"bad {at}"} if fields["error_type"] else {}
         if kind == "done" and self.dice.random() < 0.5:
             fields |= {"result": {"n": self.token}}
         name = {"retry": "job.retry_scheduled"}.get(kind, f"job.{kind}")

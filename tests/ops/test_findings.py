@@ -223,3 +223,14 @@ def test_the_surviving_cache_of_a_live_book_is_read_through_its_wal(tmp_path: Pa
         live.commit()
         with ops.open(tmp_path) as warehouse:
             assert ops.compare_cache(warehouse)["status"].to_list() == ["same"]
+
+
+def test_a_refused_extension_is_no_late_result(tmp_path: Path) -> None:
+    log = Log(tmp_path)
+    log.enqueued("j", 1)
+    log.leased("j", 1)
+    log.expired("j", 62)
+    log.refused("j", 1, 70, settle="extend")
+    with ops.open(tmp_path) as warehouse:
+        assert ops.late_settles(warehouse).is_empty()
+        assert ops.stuck_leases(warehouse)["how"].to_list() == ["refused"]

@@ -103,6 +103,14 @@ def test_a_torn_tail_of_the_open_segment_is_a_warning_and_no_event(
         assert warehouse.sql("select count(*) from events").fetchall() == [(2,)]
 
 
+def test_a_segment_that_was_being_opened_at_the_crash_is_a_warning(tmp_path: Path) -> None:
+    log = Log(tmp_path)
+    log.enqueued("whole", 1)
+    (log.path.parent / f"{log.writer[:8]}-000000000003.ndjson").write_bytes(b'{"v":1,"seq":3,"ev')
+    with ops.open(tmp_path) as warehouse:
+        assert warehouse.notes == [] and len(warehouse.warnings) == 1
+
+
 def test_a_torn_end_of_a_closed_segment_makes_the_input_incomplete(tmp_path: Path) -> None:
     log = Log(tmp_path)
     log.raw(b'{"v":1,"seq":2,"ev')
@@ -194,3 +202,35 @@ def test_metrics_are_read_cell_by_cell_and_bad_rows_set_apart(tmp_path: Path) ->
         assert found == [("w1", 3, 7, None)]
         assert warehouse.metrics_gap().rows() == [("w1", "done", 1, 7)]
         assert warehouse.quarantine["line"].to_list() == [3] and warehouse.notes == []
+
+
+def test_a_log_that_grows_while_it_is_read_is_read_as_a_whole_number_of_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tallybook.ops import loading
+
+    log = Log(tmp_path)
+    count = loading._line_ends
+
+    def count_then_grow(path: Path) -> int | None:
+        ends = count(path)
+        log.enqueued(f"j{log.seq}", 1)
+        return ends
+
+    monkeypatch.setattr(loading, "_line_ends", count_then_grow)
+    with ops.open(tmp_path) as warehouse:
+        assert warehouse.ledger.rows == 2 and not warehouse.notes
+
+
+def test_a_refused_extension_counts_as_refused_in_log_and_metrics_alike(tmp_path: Path) -> None:
+    log = Log(tmp_path)
+    log.enqueued("j", 1)
+    log.leased("j", 1)
+    log.expired("j", 62)
+    log.refused("j", 1, 70, settle="extend")
+    log.refused("j", 1, 71)
+    (tmp_path / "metrics").mkdir()
+    rows = ["interval_started_at,worker,refused_count", f"{text(0)},w1,2"]
+    (tmp_path / "metrics" / "2026-11-29.csv").write_text("\n".join(rows) + "\n")
+    with ops.open(tmp_path) as warehouse:
+        assert warehouse.metrics_gap().is_empty()

@@ -13,6 +13,7 @@ from ops_logs import Log, random_history, text
 from tallybook import ops
 from tallybook.event import Event, decode
 from tallybook.fold import MemoryTables, apply
+from tallybook.ops.history import order_writers
 
 SEEDS = range(6)
 SAME = ("topic", "idempotency_key", "priority", "attempt_count", "rescue_count", "max_attempts",
@@ -165,7 +166,22 @@ def test_wait_ends_where_the_handler_starts_and_counts_from_the_due_time(tmp_pat
     log.ended("job.done", "j1", 6.0, 6.25, token=2)
     with ops.open(tmp_path) as warehouse:
         found = warehouse.sql("select wait_s, run_s, total_s from jobs").fetchall()
+        late = "select due_at - created_at = interval 2 second from jobs"
+        assert warehouse.sql(late).fetchall() == [(True,)]
     assert found == [(1.0, 0.25, 3.25)]
+
+
+def test_the_history_of_a_key_says_what_held_when_and_what_holds_now(tmp_path: Path) -> None:
+    log = Log(tmp_path)
+    log.put("k", "a", 1)
+    log.put("k", "b", 2)
+    log.event("cache.invalidated", 3, key="k", reason="asked")
+    log.put("other", "c", 4)
+    with ops.open(tmp_path) as warehouse:
+        held = "select change, held_until - occurred_at = interval 1 second, newest"
+        found = warehouse.sql(f"{held} from cache_history where key = 'k' order by seq").fetchall()
+        assert ops.overview(warehouse)["cache_keys"].item() == 1
+    assert found == [("put", True, 3), ("put", True, 2), ("invalidated", None, 1)]
 
 
 def test_events_stand_in_the_order_of_writers_then_seq_whatever_the_clock_says(
@@ -208,3 +224,10 @@ def test_values_reach_sql_as_parameters_only(tmp_path: Path) -> None:
         assert warehouse.sql("select count(*) from jobs where job_id = ?", [evil]).fetchall() == [
             (1,)
         ]
+
+
+def test_writers_that_follow_the_same_one_keep_their_order_and_circles_end() -> None:
+    assert order_writers([("a", None), ("b", "a"), ("c", "a"), ("d", "b")]) == ["a", "b", "d", "c"]
+    assert order_writers([("new", "old"), ("old", None)]) == ["old", "new"]
+    assert order_writers([("x", "y"), ("y", "x")]) == ["x", "y"]
+    assert order_writers([("x", "unknown"), ("y", "x")]) == ["x", "y"]

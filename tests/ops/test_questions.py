@@ -111,6 +111,16 @@ def test_a_day_has_as_many_hours_as_its_zone_says(day: str, hours: int) -> None:
     )
 
 
+@pytest.mark.parametrize("days", [1, 2])
+def test_windows_of_days_follow_each_other_from_midnight_to_midnight(days: int) -> None:
+    utc, start = ZoneInfo("UTC"), datetime(2026, 6, 1, tzinfo=UTC)
+    found = windows.split(start, start + timedelta(days=4), timedelta(days=days), utc)
+    assert [window.start_at for window in found] == [
+        start + timedelta(days=at) for at in range(0, 4, days)
+    ]
+    assert {window.covered_s for window in found} == {days * 86_400.0}
+
+
 def test_hours_begin_at_the_full_hour_of_a_zone_with_half_hours() -> None:
     kolkata = ZoneInfo("Asia/Kolkata")
     since = datetime(2026, 6, 1, 10, 10, tzinfo=UTC)

@@ -224,6 +224,13 @@ def test_a_bad_json_line_is_unreadable_and_takes_nothing_with_it(tmp_path: Path)
     assert found.unreadable["line"].to_list() == [2, 3] and sums_hold(found)
 
 
+def test_a_bad_cell_of_an_ndjson_file_is_found_at_its_line(tmp_path: Path) -> None:
+    local = write(tmp_path / "local.ndjson", '{"id":1,"n":1}\n\n{"id":2,"n":"x"}\n')
+    cloud = write(tmp_path / "cloud.ndjson", '{"id":1,"n":1}\n{"id":2,"n":2}\n')
+    found = reconcile(local, cloud, key="id", types={"n": "integer"})
+    assert found.unreadable.select("line", "column", "text").row(0) == (3, "n", "x")
+
+
 def test_a_missing_key_column_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="nearest is 'id'"):
         compare(tmp_path, "id,x\n1,a\n", "id,x\n1,a\n", key="ID")

@@ -244,7 +244,7 @@ def test_two_runs_at_once_do_not_meet(place: Path) -> None:
 def test_importing_papermill_does_not_build_the_grammar_and_formats_are_still_checked() -> None:
     source = (
         "import sys\n"
-        "from tallybook.runbook.light import late_grammar\n"
+        "from tallybook.imports import late_grammar\n"
         "with late_grammar():\n    import papermill\n"
         "assert 'lark' not in sys.modules\n"
         "from jsonschema import FormatChecker\n"

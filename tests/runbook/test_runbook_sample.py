@@ -37,7 +37,7 @@ def unchanged() -> Iterator[None]:
 
 PLAIN = """
 import sys
-from tallybook.runbook.light import late_grammar
+from tallybook.imports import late_grammar
 with late_grammar():
     import papermill
 out, *paths = sys.argv[1:]

@@ -42,7 +42,7 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
-    logging.basicConfig(stream=sys.stderr, format="tallybook: %(message)s", level=logging.WARNING)
+    _log_to_stderr()
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         return _dispatch(given)
@@ -57,6 +57,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILURE
     except Exception as error:  # noqa: BLE001 - the last resort: no traceback for a user
         return _unexpected(error)
+
+
+def _log_to_stderr() -> None:
+    """Warnings of ours go to standard error; what libraries log stays with them."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("tallybook: %(message)s"))
+    ours = logging.getLogger("tallybook")
+    ours.handlers[:] = [handler]
+    ours.propagate = False
 
 
 def _dispatch(given: list[str]) -> int:

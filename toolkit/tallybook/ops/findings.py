@@ -115,7 +115,7 @@ def incomplete(warehouse: Warehouse) -> list[Finding]:
                              "tallybook log verify"))  # fmt: skip
     holes = tuple(f"{w[:8]}:{first}-{last}" for w, first, last in warehouse.gaps.iter_rows())
     if holes:
-        found.append(Finding("gap", "problem", f"{len(holes)} holes in the log", holes,
+        found.append(Finding("gap", "problem", f"Holes in the log: {len(holes)}", holes,
                              "what happened there is not in any answer",
                              "tallybook log verify"))  # fmt: skip
     found += [Finding("noted", "info", warning) for warning in warehouse.warnings]

@@ -59,10 +59,12 @@ class Warehouse:
 
     def _judge(self, verdicts: Sequence[Verdict]) -> None:
         last = self._rows(statements.query("last_segment"))
-        open_segment = last[0][0] if last else None
-        tails = [verdict.torn_tail for verdict in verdicts if verdict.torn_tail]
-        self._torn_tails = [tail for tail in tails if tail.file in (open_segment, None)]
-        torn_inside = [tail for tail in tails if tail not in self._torn_tails]
+        torn = [(verdict, verdict.torn_tail) for verdict in verdicts if verdict.torn_tail]
+        # A segment with nothing but a torn line was being opened: nothing follows it either.
+        self._torn_tails = [
+            tail for verdict, tail in torn if not verdict.lines or (tail.file,) in last
+        ]
+        torn_inside = [tail for _, tail in torn if tail not in self._torn_tails]
         self._bad_lines = [bad for verdict in verdicts for bad in verdict.bad] + torn_inside
         rows = self._rows("select count(*) from lines")[0][0]
         quarantined, blank = len(self._bad_lines), sum(verdict.blank for verdict in verdicts)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tallybook.errors import BadInput
-from tallybook.runbook.light import late_grammar
+from tallybook.imports import late_grammar
 
 ENGINE = "tallybook"
 TABLES = {"POLARS_FMT_STR_LEN": "120", "POLARS_FMT_MAX_ROWS": "60", "POLARS_FMT_MAX_COLS": "40"}
@@ -80,6 +80,7 @@ def execute(job: Job) -> Failure | None:
     with warnings.catch_warnings(), late_grammar():
         warnings.simplefilter("ignore")
         import papermill
+    logging.getLogger("papermill").setLevel(logging.ERROR)  # its doubts of parameters: ours decide
     with job.noise.open("wb") as noise, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         failure = _papermill(papermill, _Watch(job, noise))

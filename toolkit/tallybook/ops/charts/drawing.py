@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars
 
+from tallybook.imports import late_grammar
+
 if TYPE_CHECKING:
     import altair
 
@@ -26,7 +28,8 @@ Chart = Any
 
 def altair_module() -> Any:
     """Altair, loaded late: it costs more than every query before it."""
-    import altair
+    with late_grammar():
+        import altair
 
     return altair
 
@@ -62,7 +65,13 @@ def time_axis(frame: polars.DataFrame, name: str, zone: str, *, quiet: bool = Fa
         raise TypeError(f"{name} is no time")
     one_day = first.date() == last.date()
     title = f"{first:%Y-%m-%d}, time in {zone}" if one_day else f"time in {zone}"
-    axis = alt.Axis(labelOverlap=True, tickCount=8, format=_clock(last - first), labels=not quiet)
+    axis = alt.Axis(
+        labelOverlap="greedy",
+        labelSeparation=12,
+        tickCount=8,
+        format=_clock(last - first),
+        labels=not quiet,
+    )
     reach = [_plain(first.replace(tzinfo=None)), _plain(last.replace(tzinfo=None))]
     scale = alt.Scale(type="utc", padding=0, domain=reach)
     return alt.X(f"{name}:T", title=None if quiet else title, scale=scale, axis=axis)

@@ -16,7 +16,7 @@ logged as (
         count(*) filter (where event = 'job.done') as done,
         count(*) filter (where event = 'job.retry_scheduled') as retried,
         count(*) filter (where event = 'job.dead') as dead,
-        count(*) filter (where event = 'job.settle_refused' and settle is distinct from 'extend') as refused
+        count(*) filter (where event = 'job.settle_refused') as refused
     from events
     where worker is not null
     group by worker

@@ -1,4 +1,4 @@
-"""Import papermill in half its time.
+"""Import papermill and altair in half their time.
 
 jsonschema's check of one format, ``iri``, imports ``rfc3987_syntax``, which builds a grammar for
 0.8 s when it is imported. While jsonschema is imported, a module stands in for it whose function
