@@ -42,7 +42,7 @@ bench-full: $(READY)
 	$(BIN)/python -m tests.benchmarks --full
 
 torture: $(READY)
-	$(BIN)/pytest tests/torture --timeout=3600 $(ARGS)
+	$(BIN)/pytest tests/torture -s --timeout=3600 $(ARGS)
 
 lab: $(READY)
 	$(BIN)/tallybook lab $(ARGS)

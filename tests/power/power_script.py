@@ -58,6 +58,7 @@ def main(root: Path) -> None:
         for _ in range(6):
             settle(book, claim(book))
         swap(book)
+        say("swapped")
         reader = look(root)
         enqueue(book, "while another program reads")
         settle(book, claim(book))
