@@ -1,0 +1,55 @@
+"""F23, closer: a disk that takes the log and not state.db, and one that is full at opening."""
+
+from __future__ import annotations
+
+import resource
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tallybook import Book
+from tallybook.errors import TallybookError
+from tallybook.testing import audit
+
+
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """No file of this process grows beyond ``size`` bytes meanwhile."""
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, before)
+
+
+def test_a_change_that_only_the_log_could_take_is_seen_as_soon_as_there_is_room(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "b"
+    with Book.open(root) as book:
+        book.enqueue("a", 1)
+        with largest_file((root / "state.db-wal").stat().st_size):
+            assert book.enqueue("a", 2).is_new
+            with pytest.raises(TallybookError, match="make room on the disk"):
+                book.counts()
+        assert book.counts() == {"a": {"pending": 2}}
+    assert audit(root) == []
+
+
+def test_a_disk_that_is_full_at_opening_is_no_reason_to_fold_anew(tmp_path: Path) -> None:
+    root = tmp_path / "b"
+    with Book.open(root) as book:
+        book.enqueue("a", 1)
+    inode = (root / "state.db").stat().st_ino
+    with largest_file(16_384), pytest.raises(TallybookError, match=r"state\.db: .*nothing was"):
+        Book.open(root)
+    assert list(root.glob(".state.db.*")) == []  # nothing was begun beside it
+    assert (root / "state.db").stat().st_ino == inode
+    with Book.open(root) as book:
+        assert book.counts() == {"a": {"pending": 1}}
