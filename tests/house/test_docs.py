@@ -31,7 +31,7 @@ from tallybook.entry import Put
 from tallybook.errors import BadInput, TallybookError
 from tallybook.event import EVENTS
 from tallybook.recover.rebuild import Rebuilt
-from tallybook.worker.handlers import Handler
+from tallybook.worker.handlers import registered
 from tallybook.worker.loop import Worker
 from tallybook.worker.metrics import COLUMNS
 from tallybook.worker.run import Context
@@ -83,7 +83,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     def done(job: object, ctx: Context) -> None:
         ctx.cache.put("key", 1)
 
-    handlers: dict[str, Handler] = {"a.b": done}
+    handlers = {"a.b": registered(done)}
     Worker(root, handlers, threads=1, drain=True).run()
     return root
 

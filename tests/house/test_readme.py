@@ -18,6 +18,7 @@ _FILE = re.compile(r"# (\w+\.py)\n")
 _MASKS = (
     (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "<id>"),
     (r"\b\d{4}-\d\d-\d\dT[\d:]+\.\d{6}Z", "<time>"),
+    (r"(?<=<time>)  +\d+(?=  )", "  <seq>"),
     (r"(?<=worker=)\S+", "<worker>"),
     (r"tallybook-out/\S+", "<report>"),
     (r"\b[0-9a-f]{32,64}\b", "<digest>"),
