@@ -58,7 +58,7 @@ class IntervalSync:
         self._unsynced = threading.Event()
 
     def _run(self) -> None:
-        while True:
+        while not self._over.is_set():  # a close may have come while this synced
             self._unsynced.wait()
             if self._over.wait(self._interval_s):
                 return
