@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -97,11 +98,24 @@ class Place:
         return [event for event in events(self.book) if event["event"] == name]
 
     def end(self) -> None:
-        """Kill what still runs."""
+        """Kill what still runs, also children that lost their parent."""
         for process in self.started:
             if process.poll() is None:
                 process.kill()
-            process.communicate()
+            process.wait()
+            if process.stderr:
+                process.stderr.close()
+        for pid in {event["pid"] for event in self.named("worker.started")}:
+            if str(self.book) in command_of(pid):
+                os.kill(pid, signal.SIGKILL)
+
+
+def command_of(pid: int) -> str:
+    """How a process was started; empty where there is none."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""
 
 
 def until(condition: Callable[[], object], seconds: float = 30) -> None:

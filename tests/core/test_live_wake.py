@@ -14,7 +14,7 @@ import pytest
 from live_steps import Place, until
 
 from tallybook import Book
-from tallybook.book import news
+from tallybook.book import New, news
 from tallybook.event import Event
 from tallybook.testing import FakeClock
 from tallybook.worker.wake import POLL_S, Wake
@@ -133,9 +133,11 @@ def test_an_enqueue_wakes_an_idle_worker_long_before_it_would_look_by_itself(pla
 def test_a_batch_wakes_as_many_threads_as_it_has_jobs(place: Place) -> None:
     place.beating("--threads", "3")
     time.sleep(0.2)
-    for _ in range(3):
-        place.put("slow", 3)
-    until(lambda: len(place.named("job.leased")) == 3, seconds=2.5)
+    with Book.open(place.book) as book:
+        book.enqueue_many([New("slow", 20) for _ in range(3)])
+    until(lambda: len(place.named("job.leased")) == 3)
+    leased_us = [event["boot_us"] for event in place.named("job.leased")]
+    assert max(leased_us) - min(leased_us) < 400_000
 
 
 def test_a_job_that_waits_starts_when_it_is_due(place: Place) -> None:
