@@ -200,9 +200,10 @@ class Worker:
         claims = not lane.jobs and beat.alive and not self._stop.is_set()
         want = self._want(lane) if claims else None
         turn = self._until_now(lambda: book.turn(settled, want))
+        ends = turn.ends
         for job, one in lane.ended:
             self._running.end(job.job_id)
-            self._counters.settled(job, one.outcome, turn.ends[job.job_id])
+            self._counters.settled(job, one.outcome, ends[job.job_id])
         for job_id, reason in turn.refused.items():
             log.warning("job %s: %s; this result is dropped", job_id, reason)
         self.runs_ended += len(lane.ended)
