@@ -150,6 +150,13 @@ class Book(BookView):
             lambda store, moment: changes.release(store, moment, leases, reason)
         )
 
+    def release_by_hand(self, job: Job, reason: str) -> bool:
+        """Take the lease of a job from its holder, logged with the reason; False where it has
+        ended meanwhile. Whatever the holder settles from now on is refused."""
+        held = Held(job.job_id, job.lease_token)
+        events = self._journal.change(lambda store, _: changes.release_by_hand(store, held, reason))
+        return bool(events)
+
     def rescue(self, limit: int = 100) -> list[Event]:
         """Take jobs from holders whose lease is over; returns the events."""
         with self._reading() as store:

@@ -15,7 +15,7 @@ from tallybook.entry import Entry, Put
 from tallybook.errors import BadInput, KeyConflict
 from tallybook.event import Event, record
 from tallybook.ids import new_job_id, payload_digest
-from tallybook.job import Job, Outcome
+from tallybook.job import Job, Outcome, Status
 from tallybook.settings import Settings
 
 _LONGEST_DELAY_S = 366 * 86400
@@ -253,6 +253,14 @@ def bury(store: Store, worker: str, settings: Settings) -> list[Event]:
     for job in held:
         events += job.rescue(settings.topic(job.topic), "worker_dead")
     return events
+
+
+def release_by_hand(store: Store, held: Held, reason: str) -> list[Event]:
+    """The event of a person taking a lease from its holder, also one that has run out."""
+    job = store.job(held.job_id)
+    if job is None or job.status != Status.LEASED or job.lease_token != held.lease_token:
+        return []
+    return [job.release(reason)]
 
 
 def release(store: Store, moment: Moment, leases: Iterable[Held], reason: str) -> list[Event]:

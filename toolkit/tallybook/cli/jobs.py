@@ -1,4 +1,4 @@
-"""``tallybook jobs``: list jobs, or show one."""
+"""``tallybook jobs``: list jobs, show one, take a lease from its holder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tallybook.errors import BadInput
 from tallybook.job import Job, Status
 from tallybook.layout import find_book
 
-HELP = "list jobs, or show one"
+HELP = "list jobs, show one, or take its lease from its holder"
 _LISTED = (
     "job_id", "topic", "idempotency_key", "status", "attempt_count", "rescue_count",
     "updated_at", "last_error",
@@ -20,22 +20,26 @@ _LAST_ERROR_WIDTH = 60
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The two actions and their options."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="list|show")
+    """The actions and their options."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="list|show|release")
     listing = actions.add_parser("list", help="jobs, oldest first")
     listing.add_argument("--status", choices=[str(status) for status in Status])
     listing.add_argument("--topic")
     listing.add_argument("--limit", type=int, default=100, metavar="N", help="default 100")
     showing = actions.add_parser("show", help="all of one job")
     showing.add_argument("job_id", metavar="ID")
-    for action in (listing, showing):
+    releasing = actions.add_parser("release", help="take the lease of a job from its holder")
+    releasing.add_argument("job_id", metavar="ID")
+    releasing.add_argument("--reason", default="by hand", help="for the log; default: by hand")
+    releasing.add_argument("--force", action="store_true", help="also from a worker that lives")
+    for action in (listing, showing, releasing):
         output.add_book(action)
         output.add_json(action)
 
 
 def run(args: argparse.Namespace) -> int:
     """0; raises BadInput where the job is not there."""
-    return _list(args) if args.action == "list" else _show(args)
+    return {"list": _list, "show": _show, "release": _release}[args.action](args)
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -54,11 +58,37 @@ def _show(args: argparse.Namespace) -> int:
     from tallybook.book import Book
 
     with Book.read(find_book(args.book)) as book:
-        job = book.job(args.job_id)
-    if job is None:
-        raise BadInput(f"no job {args.job_id}; see: tallybook jobs list")
+        job = _known(book.job(args.job_id), args.job_id)
     output.answer(_shown(job), args.json, text=lambda: _told(job))
     return 0
+
+
+def _release(args: argparse.Namespace) -> int:
+    from tallybook.book import Book
+    from tallybook.payload import checked_text
+    from tallybook.worker.sign import is_alive
+
+    reason = checked_text("--reason", args.reason) or ""
+    with Book.open(find_book(args.book), create=False) as book:
+        job = _known(book.job(args.job_id), args.job_id)
+        if job.status != Status.LEASED:
+            raise BadInput(f"job {job.job_id} is {job.status}: it has no lease to release")
+        if is_alive(book, job.locked_by or "") and not args.force:
+            raise BadInput(
+                f"job {job.job_id} is held by worker {job.locked_by}, which lives; stop that "
+                "worker, or take the lease with --force: the job may then run twice at once"
+            )
+        released = book.release_by_hand(job, reason)
+    shown = {"job_id": job.job_id, "released": released, "worker": job.locked_by}
+    ended = "its lease has ended meanwhile"
+    output.answer(shown, args.json, text=lambda: "released" if released else ended)
+    return 0
+
+
+def _known(job: Job | None, job_id: str) -> Job:
+    if job is None:
+        raise BadInput(f"no job {job_id}; see: tallybook jobs list")
+    return job
 
 
 def _shown(job: Job) -> dict[str, Any]:

@@ -18,7 +18,7 @@ COMMANDS = {
     "enqueue": "enqueue one job, or many from standard input",
     "worker": "run the handlers of a module on the jobs of a book",
     "status": "what stands where now: jobs, workers, alerts",
-    "jobs": "list jobs, or show one",
+    "jobs": "list jobs, show one, or take its lease from its holder",
     "trace": "every event of one job or correlation id, in order",
     "log": "verify, follow or prune the log of a book",
     "checkpoint": "keep the whole state, so that folding it anew takes seconds",

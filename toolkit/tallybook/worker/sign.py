@@ -128,6 +128,13 @@ def is_dead(book: BookView, path: Path, sign: Mapping[str, Any]) -> bool:
         _unlock(fd)
 
 
+def is_alive(book: BookView, worker: str) -> bool:
+    """Whether a worker of that name lives, as far as can be seen from this host."""
+    path = path_of(book, worker)
+    sign = _read(path)
+    return sign is not None and not is_dead(book, path, sign)
+
+
 def bury(book: Book, path: Path) -> list[Event]:
     """Log the end of a dead worker, take its jobs and its file away; nothing where it lives.
 
