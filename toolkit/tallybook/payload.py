@@ -15,6 +15,7 @@ MAX_PAYLOAD_BYTES = 1024 * 1024
 MAX_KEY_BYTES = 1024
 MAX_ERROR_CHARACTERS = 20_000
 LARGEST_INTEGER = 2**53
+MAX_DEPTH = 100
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _TOPIC = re.compile(r"[\w.:/-]{1,200}")
 
@@ -23,9 +24,13 @@ def checked(payload: Any) -> bytes:
     """The JSON of a payload in UTF-8. Raises BadInput that says which part cannot be kept, and why.
 
     Kept is what every backend, every reader and every language gives back unchanged: JSON of at
-    most 1 MiB with no NUL, no lone surrogate, no NaN and no integer over 2^53.
+    most 1 MiB, nested at most 100 deep, with no NUL, no lone surrogate, no NaN and no integer over
+    2^53.
     """
     text = _quickly(payload)
+    may_be_deep = text is None or text.count(b"[") + text.count(b"{") > MAX_DEPTH
+    if may_be_deep and _is_deeper(payload, MAX_DEPTH):
+        raise BadInput(f"payload: nested deeper than {MAX_DEPTH} levels")
     if text is None:
         problem = _problem(payload, "payload")
         if problem:
@@ -38,11 +43,11 @@ def checked(payload: Any) -> bytes:
 
 def _quickly(payload: Any) -> bytes | None:
     """The JSON of a payload that is plainly fit; None where a closer look is due."""
-    if not _is_plain(payload):
-        return None
     try:
+        if not _is_plain(payload):
+            return None
         text = orjson.dumps(payload)
-    except TypeError:  # a lone surrogate
+    except (TypeError, RecursionError):  # a lone surrogate; more levels than can be followed
         return None
     return None if b"\\u0000" in text else text
 
@@ -59,6 +64,15 @@ def _is_plain(value: Any) -> bool:
     if kind is dict:
         return all(map(_is_text, value)) and all(map(_is_plain, value.values()))
     return kind is list and all(map(_is_plain, value))
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Whether lists and objects are nested in ``value`` to more than ``levels``."""
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, list | tuple):
+        return False
+    return levels == 0 or any(_is_deeper(item, levels - 1) for item in value)
 
 
 def _is_text(name: Any) -> bool:

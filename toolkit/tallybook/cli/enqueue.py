@@ -13,6 +13,7 @@ from tallybook.book.changes import New
 from tallybook.cli import output
 from tallybook.errors import BadInput, TallybookError
 from tallybook.layout import find_book
+from tallybook.payload import MAX_DEPTH
 
 if TYPE_CHECKING:
     from tallybook.book import Book, Receipt
@@ -126,8 +127,10 @@ def _check_option(name: str, value: Any) -> None:
 def _json(text: str, what: str) -> Any:
     try:
         return json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except json.JSONDecodeError as error:
         raise BadInput(f"{what} is not JSON: {error}") from None
+    except RecursionError:
+        raise BadInput(f"{what}: nested deeper than {MAX_DEPTH} levels") from None
 
 
 def _told(receipts: list[Receipt], new: int) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from tallybook import payload as payloads
 from tallybook.book import Book, Held
 from tallybook.entry import Entry, Put
-from tallybook.errors import LeaseLost
+from tallybook.errors import BadInput, LeaseLost
 from tallybook.job import Job
 from tallybook.worker.metrics import Counters
 
@@ -38,7 +38,16 @@ class CacheView:
         """
         payloads.checked(value)
         payloads.checked_text("cache key", key)
+        for name, field_value in fields.items():
+            _check_field(name, field_value)
         self.puts.append(Put(key, value, **fields))
+
+
+def _check_field(name: str, value: Any) -> None:
+    try:
+        payloads.checked(value)
+    except BadInput as error:
+        raise BadInput(f"cache field {name}: {error}") from None
 
 
 class JobLogger(logging.LoggerAdapter[logging.Logger]):
@@ -91,5 +100,19 @@ class Context:
     ) -> None:
         """Facts of this run for its event: how the server answered, where, and whether it had
         known the key already."""
-        given = {"http_status": http_status, "endpoint": endpoint, "replayed": replayed}
-        self.notes |= {name: value for name, value in given.items() if value is not None}
+        for name, value, kind in (("http_status", http_status, int), ("endpoint", endpoint, str)):
+            if value is not None and not isinstance(value, kind):
+                raise BadInput(f"note: {name} is {type(value).__name__}, not {kind.__name__}")
+        self.notes |= fit_facts(http_status, endpoint, replayed)
+
+
+def fit_facts(http_status: Any, endpoint: Any, replayed: Any) -> dict[str, Any]:
+    """Facts of a run as an event can carry them; what is none is left out."""
+    facts: dict[str, Any] = {}
+    if isinstance(http_status, int):
+        facts["http_status"] = int(http_status)
+    if isinstance(endpoint, str):
+        facts["endpoint"] = payloads.clean(endpoint)
+    if replayed is not None:
+        facts["replayed"] = bool(replayed)
+    return facts

@@ -6,8 +6,10 @@ import importlib
 import inspect
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 from tallybook.errors import BadInput
@@ -37,6 +39,8 @@ def handler(topic: str, *, payload: type | None = None) -> Callable[[_Function],
     or a class with ``model_validate``) ``job.payload`` is one; a payload that does not fit is a
     dead letter. Raises BadInput for a second handler of a topic.
     """
+    if not isinstance(topic, str):
+        raise BadInput("a handler is named by its topic: write @handler(TOPIC)")
     checked_topic(topic)
 
     def register(function: _Function) -> _Function:
@@ -58,8 +62,12 @@ def registered(function: Function, payload: type | None = None) -> Registered:
 def load(module: str) -> dict[str, Registered]:
     """Import ``module`` (the working folder is on the path); returns its handlers by topic.
 
-    Raises BadInput where the module is missing or registers none.
+    Raises BadInput where the module is missing, fails or registers none.
     """
+    if not all(part.isidentifier() for part in module.split(".")) or module.endswith(".py"):
+        raise BadInput(
+            f"{module!r} is no module: name a module as in 'import', such as 'orders' for orders.py"
+        )
     here = os.getcwd()  # noqa: PTH109 - sys.path holds text
     if here not in sys.path:
         sys.path.insert(0, here)
@@ -73,9 +81,27 @@ def load(module: str) -> dict[str, Registered]:
         raise BadInput(f"module {module!r} needs {error.name!r}, which is not installed") from None
     except SyntaxError as error:
         raise BadInput(f"{error.filename} line {error.lineno}: {error.msg}") from None
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever a module of the user does
+        raise BadInput(_failed_import(module, error)) from None
     if not _handlers:
         raise BadInput(f"module {module!r} registers no handler; write @handler(TOPIC) above one")
     return dict(_handlers)
+
+
+def _failed_import(module: str, error: BaseException) -> str:
+    """Which module failed with what, and the line of the user's that did it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [f for f in frames if f.filename != __file__ and "importlib" not in f.filename]
+    if isinstance(error, BadInput):
+        ours = [f for f in ours if not f.filename.startswith(str(Path(__file__).parents[1]))]
+        told = str(error)
+    else:
+        words = " ".join(str(error).split())
+        told = f"raised {type(error).__name__}" + (f": {words}" if words else "")
+    place = f" ({ours[-1].filename} line {ours[-1].lineno})" if ours else ""
+    return f"module {module!r} {told}{place}" if told.startswith("raised") else f"{told}{place}"
 
 
 def _takes_context(function: Function) -> bool:

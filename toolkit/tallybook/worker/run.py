@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import math
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,12 +19,13 @@ from tallybook.clock import to_text
 from tallybook.entry import Put
 from tallybook.errors import BadInput, NotReached, Permanent, Retry, Snooze
 from tallybook.job import Job, Outcome
-from tallybook.worker.context import CacheView, Context, JobLogger
+from tallybook.worker.context import CacheView, Context, JobLogger, fit_facts
 from tallybook.worker.handlers import Registered
 from tallybook.worker.metrics import Counters
 from tallybook.worker.typed import typed
 
 _LOOK_AT_LEASE_S = 0.1
+_LONGEST_DELAY_S = 366 * 86400
 _PAYLOAD_LOST = (
     "the settings of its topic keep the payload out of the log, and state.db, which had it, was "
     "lost; enqueue the job again"
@@ -67,8 +70,10 @@ def _told(handler: Registered, job: Job, context: Context) -> dict[str, Any]:
         result = _call(handler, typed(job, handler.payload), context)
         payloads.checked(result)
     except Snooze as snooze:
-        return {"settle": "snooze", "after_s": snooze.for_s}
-    except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001 - into an event
+        return _snoozed(snooze)
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt) and _is_main_thread():
+            raise  # Ctrl-C; in any other thread it is the handler's own doing
         return _failure(error)
     return {"settle": "done", "result": result}
 
@@ -89,21 +94,45 @@ async def _awaited(answer: Awaitable[Any], context: Context) -> Any:
     return task.result()
 
 
+def _is_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+def _snoozed(snooze: Snooze) -> dict[str, Any]:
+    after_s = _seconds(snooze.for_s)
+    if after_s is None:
+        return _failure(BadInput(f"Snooze({snooze.for_s!r}): give it a number of seconds"))
+    return {"settle": "snooze", "after_s": after_s}
+
+
 def _failure(error: BaseException) -> dict[str, Any]:
     told: dict[str, Any] = {
         "settle": "dead" if isinstance(error, Permanent | BadInput) else "retry",
-        "error_type": getattr(error, "error_type", type(error).__name__),
-        "error": payloads.clean(str(error) or type(error).__name__),
+        "error_type": type(error).__name__,
+        "error": payloads.clean(_words(error)),
         "traceback": None if isinstance(error, Retry) else payloads.clean(_traceback(error)),
     }
     if isinstance(error, Retry):
-        told |= {"after_s": error.after_s, "counted": not isinstance(error, NotReached)}
+        counted = not isinstance(error, NotReached)
+        told |= {"after_s": _seconds(error.after_s), "counted": counted}
     if isinstance(error, Retry | Permanent):
-        facts = {"http_status": error.http_status, "endpoint": error.endpoint}
-        told |= {name: value for name, value in facts.items() if value is not None}
-        if error.replayed:
-            told["replayed"] = True
+        told["error_type"] = payloads.clean(str(error.error_type))
+        told |= fit_facts(error.http_status, error.endpoint, error.replayed)
     return told
+
+
+def _words(error: BaseException) -> str:
+    try:
+        return str(error) or type(error).__name__
+    except Exception:  # noqa: BLE001 - its own __str__ fails
+        return type(error).__name__
+
+
+def _seconds(value: Any) -> float | None:
+    """A delay that a handler gave, at most a year; None where it is no number."""
+    if not isinstance(value, int | float) or value != value:
+        return None
+    return float(min(max(value, 0), _LONGEST_DELAY_S)) if value != math.inf else None
 
 
 def _traceback(error: BaseException) -> str:
