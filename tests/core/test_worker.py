@@ -20,7 +20,7 @@ from tallybook.log.verify import verify
 from tallybook.worker.metrics import COLUMNS, percentile
 
 HANDLERS = """
-import asyncio, os, time
+import asyncio, ctypes, os, time
 from pathlib import Path
 from tallybook import NotReached, Permanent, Retry, Snooze, handler
 
@@ -62,6 +62,13 @@ def bad_result(job):
 def slow(job):
     Path("running").touch()
     time.sleep(job.payload)
+
+@handler("holds.gil")
+def holds_gil(job):
+    marker = Path(f"held-{job.job_id}")
+    if not marker.exists():
+        marker.touch()
+        ctypes.PyDLL(None).usleep(int(job.payload * 1_000_000))  # PyDLL keeps the GIL
 
 @handler("reads.cache")
 def reads_cache(job, ctx):
@@ -224,6 +231,19 @@ def test_a_second_signal_hands_the_running_job_back_uncounted(place: Path, worke
     with Book.read(place / "book") as book:
         (job,) = book.jobs()
     assert (job.status, job.attempt_count, job.rescue_count) == ("pending", 0, 0)
+
+
+def test_a_handler_that_holds_the_gil_for_twice_its_lease_is_refused_and_rescued(
+    place: Path, worker: Starter
+) -> None:
+    (job_id,) = put(place, "holds.gil", 2.4)
+    said = drain(worker, "--lease", "1.2", "--threads", "1")
+    told = [e for e in events(place / "book") if e.get("job_id") == job_id]
+    kept = [e["event"] for e in told if e["event"] != "job.settle_refused"]
+    assert kept == ["job.enqueued", "job.leased", "job.lease_expired", "job.leased", "job.done"]
+    assert "this result is dropped" in said
+    late = [e for e in told if e["event"] == "job.settle_refused" and e["settle"] == "done"]
+    assert [e["lease_token"] for e in late] == [1]
 
 
 def test_a_stopped_worker_that_wakes_cannot_change_its_job(place: Path, worker: Starter) -> None:
