@@ -62,7 +62,7 @@ def deep() -> Any:
         (Odd("odd"), "Odd"),
         (Mute(), "Mute"),
         (Marked("m"), "Marked"),
-        (Retry("r", after_s=float("nan")), "Retry"),
+        (Retry("r", after=float("nan")), "Retry"),
         (Retry("r", endpoint=object()), "Retry"),  # type: ignore[arg-type] # that is the mistake
         (Permanent("p", http_status=object()), "Permanent"),  # type: ignore[arg-type] # so is that
         (Snooze(float("inf")), "BadInput"),

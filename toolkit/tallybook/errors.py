@@ -7,6 +7,8 @@ a handler raises them to say how its job ends.
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 
 class TallybookError(Exception):
     """Something failed; the message says what, where and what to do."""
@@ -50,6 +52,10 @@ class KeyConflict(BadInput):
     """The idempotency key belongs to a job with another payload; the message names that job."""
 
 
+class VersionConflict(TallybookError):
+    """The cache entry is no longer the one that a write was made on; nothing was written."""
+
+
 class LeaseLost(TallybookError):
     """The lease ended before the settle; the result was dropped and the refusal logged."""
 
@@ -57,7 +63,8 @@ class LeaseLost(TallybookError):
 class Retry(Exception):
     """Raised by a handler: this attempt failed, try again later.
 
-    ``after_s`` is the least delay in seconds that the other side asked for.
+    ``after`` (seconds or a timedelta, kept as ``after_s``) is the least delay that the other side
+    asked for.
     ``http_status``, ``endpoint`` and ``replayed`` go into the event.
     """
 
@@ -65,14 +72,14 @@ class Retry(Exception):
         self,
         message: str = "",
         *,
-        after_s: float | None = None,
+        after: float | timedelta | None = None,
         error_type: str | None = None,
         http_status: int | None = None,
         endpoint: str | None = None,
         replayed: bool = False,
     ) -> None:
         super().__init__(message)
-        self.after_s = after_s
+        self.after_s = after.total_seconds() if isinstance(after, timedelta) else after
         self.error_type = error_type or type(self).__name__
         self.http_status = http_status
         self.endpoint = endpoint
@@ -103,8 +110,15 @@ class Permanent(Exception):
 
 
 class Snooze(Exception):
-    """Raised by a handler: not now; run this job again after ``for_s`` seconds, not counted."""
+    """Raised by a handler: not now; run this job again after ``for_s`` seconds, or when the wall
+    clock shows ``until`` (with its zone); not counted. Raises BadInput for both or neither.
+    """
 
-    def __init__(self, for_s: float) -> None:
-        super().__init__(f"snoozed for {for_s} s")
+    def __init__(self, for_s: float | None = None, *, until: datetime | None = None) -> None:
+        if (for_s is None) == (until is None):
+            raise BadInput("Snooze: give it for_s (seconds) or until (a time), one of them")
+        if until is not None and until.tzinfo is None:
+            raise BadInput(f"Snooze: {until}: give a time with its zone")
+        super().__init__(f"snoozed for {for_s} s" if until is None else f"snoozed until {until}")
         self.for_s = for_s
+        self.until = until

@@ -31,7 +31,8 @@ class Outcome:
     """How a run of a handler ended, as its worker reports it.
 
     ``settle`` is "done", "retry", "dead" or "snooze"; ``counted`` is False for an attempt that
-    never reached the server.
+    never reached the server. ``after_s`` is the delay that was asked for, ``until`` a wall time
+    (RFC 3339) in its place.
     """
 
     job_id: str
@@ -50,6 +51,7 @@ class Outcome:
     endpoint: str | None = None
     replayed: bool = False
     after_s: float | None = None
+    until: str | None = None
     counted: bool = True
 
     def fields(self) -> dict[str, Any]:
@@ -251,11 +253,13 @@ class Job(NamedTuple):
         )
 
     def _snoozed(self, outcome: Outcome, moment: Moment) -> Event:
-        delay_ms = round((outcome.after_s or 0) * 1000)
-        waits = {"attempt_count": self.attempt_count, "delay_ms": delay_ms}
-        return Event(
-            "job.snoozed", outcome.fields() | waits | {"next_attempt_at": moment.wall(delay_ms)}
-        )
+        delay_ms = None if outcome.until else round((outcome.after_s or 0) * 1000)
+        waits = {
+            "attempt_count": self.attempt_count,
+            "delay_ms": delay_ms,
+            "next_attempt_at": outcome.until or moment.wall(delay_ms or 0),
+        }
+        return Event("job.snoozed", outcome.fields() | waits)
 
     def _out_of_attempts(self, outcome: Outcome) -> bool:
         return outcome.counted and self.attempt_count + 1 >= self.max_attempts

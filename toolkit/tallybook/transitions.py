@@ -131,12 +131,16 @@ def _settled_dead(job: Job, event: Event) -> _Changes:
 
 
 def _waits(job: Job, event: Event) -> _Changes:
-    delay_ms = event["delay_ms"]
-    return _free(job, event, Status.PENDING) | {
-        "delay_ms": delay_ms,
-        "next_attempt_at": event["next_attempt_at"],
-        "due_boot_us": event.boot_us + delay_ms * 1000,
-    }
+    return _free(job, event, Status.PENDING) | _wait(event)
+
+
+def _wait(event: Event) -> _Changes:
+    """How long: counted in boot time, or until a wall time where a user gave that alone."""
+    delay_ms, next_attempt_at = event.get("delay_ms"), event["next_attempt_at"]
+    if delay_ms is None:
+        return {"next_attempt_at": next_attempt_at, "due_at": next_attempt_at}
+    due_boot_us = event.boot_us + delay_ms * 1000
+    return {"delay_ms": delay_ms, "next_attempt_at": next_attempt_at, "due_boot_us": due_boot_us}
 
 
 def _retried(job: Job, event: Event) -> _Changes:

@@ -157,7 +157,7 @@ def _judge(received: Received, endpoint: str) -> Answer:
 def _retry(received: Received, endpoint: str, replayed: bool) -> NoReturn:
     raise Retry(
         f"{endpoint}: HTTP {received.status}",
-        after_s=retry_after_s(received.headers.get("Retry-After"), datetime.now(UTC)),
+        after=retry_after_s(received.headers.get("Retry-After"), datetime.now(UTC)),
         error_type=f"HTTP {received.status}",
         http_status=received.status,
         endpoint=endpoint,

@@ -99,6 +99,8 @@ def _is_main_thread() -> bool:
 
 
 def _snoozed(snooze: Snooze) -> dict[str, Any]:
+    if snooze.until is not None:
+        return {"settle": "snooze", "until": to_text(snooze.until)}
     after_s = _seconds(snooze.for_s)
     if after_s is None:
         return _failure(BadInput(f"Snooze({snooze.for_s!r}): give it a number of seconds"))
