@@ -10,6 +10,7 @@ import pytest
 from ops_logs import Log, text
 
 from tallybook import ops
+from tallybook.errors import TallybookError
 
 
 @pytest.fixture
@@ -167,9 +168,24 @@ def test_log_and_state_db_are_compared_key_by_key_without_a_file_left(
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
-def test_a_corrupt_state_db_counts_as_lost(tmp_path: Path) -> None:
+@pytest.mark.parametrize("state", [b"SQLite format 3\x00" + b"junk" * 500, None])
+def test_a_state_db_that_cannot_be_read_is_said_and_is_no_lost_key(
+    tmp_path: Path, state: bytes | None
+) -> None:
     Log(tmp_path).put("k", 1, 1)
-    (tmp_path / "state.db").write_bytes(b"SQLite format 3\x00" + b"junk" * 500)
+    if state:
+        (tmp_path / "state.db").write_bytes(state)
+    else:
+        (tmp_path / "state.db").mkdir()
+    with ops.open(tmp_path) as warehouse:
+        assert "cannot read" in warehouse.warnings[0] and warehouse.notes == []
+        with pytest.raises(TallybookError, match=r"cannot read .*state\.db: "):
+            ops.findings.cache_rebuild(warehouse)
+
+
+def test_a_state_db_that_is_gone_or_without_a_cache_counts_as_lost(tmp_path: Path) -> None:
+    Log(tmp_path).put("k", 1, 1)
+    (tmp_path / "state.db").touch()
     with ops.open(tmp_path) as warehouse:
         assert ops.surviving_cache(warehouse) is None
         assert ops.compare_cache(warehouse)["status"].to_list() == ["only_log"]

@@ -43,6 +43,17 @@ def test_bad_input_is_one_line_and_exit_code_2(
     assert printed.err.startswith(f"tallybook: {line}") and printed.err.count("\n") == 1
 
 
+def test_a_log_that_cannot_be_listed_is_an_error_with_its_path(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "iterdir", refused)
+    assert main(["runbook", "run", "small"]) == 3
+    assert capsys.readouterr().err.endswith("book/log: Permission denied\n")
+
+
 def test_a_run_with_json_prints_one_object_and_nothing_else(
     capfd: pytest.CaptureFixture[str],
 ) -> None:

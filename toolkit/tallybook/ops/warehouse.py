@@ -12,8 +12,9 @@ import polars
 from tallybook import layout
 from tallybook.errors import TallybookError
 from tallybook.layout import Layout
-from tallybook.ops import history, loading, metrics, statements
+from tallybook.ops import history, loading, marks, metrics, statements
 from tallybook.ops.judge import Verdict
+from tallybook.ops.wording import counted
 
 _QUARANTINE = {"file": polars.String, "line": polars.Int64, "byte_offset": polars.Int64,
                "reason": polars.String, "text": polars.String}  # fmt: skip
@@ -47,6 +48,8 @@ class Warehouse:
         self.out = layout.out_dir(out, self.node_id)
 
     def _load(self, place: Layout) -> None:
+        self._marks, self._unasked = marks.read(place)
+        marks.keep(self._connection, self._marks)
         verdicts = loading.load(self._connection, place.segments())
         self._doubled = history.arrange(self._connection)
         history.note_pruned(self._connection, place)
@@ -109,8 +112,15 @@ class Warehouse:
         notes = [f"{line.file} line {line.line} (byte {line.byte_offset}) cannot be read: "
                  f"{line.reason}" for line in self._bad_lines]  # fmt: skip
         for writer, first, last in self.gaps.iter_rows():
-            notes.append(f"writer {writer[:8]} has no events {first} to {last}")
+            notes.append(
+                f"writer {writer[:8]} has no events {first} to {last}" + self._by(writer, last)
+            )
         return notes
+
+    def _by(self, writer: str, last: int) -> str:
+        """Who saw the last event of a hole, as the end of a sentence."""
+        sources = [mark.source for mark in self._marks if (mark.writer, mark.seq) == (writer, last)]
+        return f" any more; {', '.join(sources)} saw them" if sources else ""
 
     @property
     def warnings(self) -> list[str]:
@@ -121,8 +131,8 @@ class Warehouse:
         told += [f"the log was pruned: events 1 to {seq} of writer {name} are not in it"
                  for name, seq in self._rows("from pruned order by short_name")]  # fmt: skip
         if self._doubled:
-            told.append(f"{self._doubled} doubled lines were counted once")
-        return told
+            told.append(f"{counted(self._doubled, 'doubled line')} counted once")
+        return told + self._unasked
 
     def metrics_gap(self) -> polars.DataFrame:
         """One row a worker and count that the metrics and the log tell differently."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tallybook import settings
-from tallybook.errors import BadInput
+from tallybook.errors import BadInput, TallybookError
 from tallybook.layout import FILE_MODE, FOLDER_MODE, Layout
 
 PARTIAL = ".partial"
@@ -21,9 +21,15 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def node_of(book: Path) -> str:
-    """The node that wrote ``book``, as a folder name: by its newest segment, else its settings."""
+    """The node that wrote ``book``, as a folder name: by its newest segment, else its settings.
+
+    Raises TallybookError where the log cannot be listed.
+    """
     layout = Layout(book)
-    newest = sorted(layout.segments(), key=lambda path: path.stat().st_mtime, reverse=True)
+    try:
+        newest = sorted(layout.segments(), key=lambda path: path.stat().st_mtime, reverse=True)
+    except OSError as error:
+        raise TallybookError(f"cannot read {error.filename}: {error.strerror}") from error
     found = next((name for path in newest if (name := _opened_by(path))), "")
     return safe_name(found or settings.load(layout.settings).node.id) or "node"
 

@@ -44,6 +44,10 @@ ends as (
     from lines
     inner join pruned on pruned.short_name = substr(lines.writer, 1, 8)
     where lines.event = 'log.repaired'
+    union all
+    select marks.writer, pruned.last_seq
+    from marks
+    inner join pruned on pruned.short_name = substr(marks.writer, 1, 8)
 ),
 reached as (
     select writer, max(last_seq) as last_seq
@@ -70,10 +74,32 @@ repaired as (
     left join reached on reached.writer = lines.writer
     where lines.event = 'log.repaired' and lines.first_lost_seq is not null
         and lines.last_lost_seq > coalesce(reached.last_seq, 0)
+),
+reached_short as (
+    select substr(writer, 1, 8) as short_name, max(last_seq) as last_seq
+    from reached
+    group by substr(writer, 1, 8)
+),
+cut_off as (
+    select
+        marks.writer,
+        coalesce(reached_short.last_seq, 0) + 1 as first_missing_seq,
+        max(marks.seq) as last_missing_seq
+    from marks
+    left join reached_short on reached_short.short_name = substr(marks.writer, 1, 8)
+    group by marks.writer, coalesce(reached_short.last_seq, 0)
+    having max(marks.seq) > coalesce(reached_short.last_seq, 0)
+),
+holes as (
+    from missing
+    union all
+    from lost_ends
+    union all
+    from repaired
+    union all
+    from cut_off
 )
-select writer, first_missing_seq, last_missing_seq from missing
-union
-select writer, first_missing_seq, last_missing_seq from lost_ends
-union
-select writer, first_missing_seq, last_missing_seq from repaired
+select writer, first_missing_seq, max(last_missing_seq) as last_missing_seq
+from holes
+group by writer, first_missing_seq
 order by writer, first_missing_seq

@@ -1,0 +1,16 @@
+"""Words that findings, notes and charts share."""
+
+import shlex
+from pathlib import Path
+
+
+def counted(number: int, word: str) -> str:
+    """A number with its word, as in "1 line" and "2 lines"."""
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
+
+
+def command(book: Path, *words: str) -> str:
+    """``tallybook`` with ``words``, to be copied: it names the book unless that is ``./book``."""
+    here = book.resolve() == Path("book").resolve()
+    named = () if here else ("--book", str(book.resolve()))
+    return shlex.join(("tallybook", *words, *named))
