@@ -42,6 +42,22 @@ def test_a_change_that_only_the_log_could_take_is_seen_as_soon_as_there_is_room(
     assert audit(root) == []
 
 
+def test_what_the_failed_commit_of_one_left_out_is_seen_by_readers_and_by_others(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "b"
+    with Book.open(root) as idle, Book.open(root) as busy:
+        busy.enqueue("a", 1)
+        with largest_file((root / "state.db-wal").stat().st_size):
+            assert busy.enqueue("a", 2).is_new
+        with Book.read(root) as read:
+            assert read.counts() == {"a": {"pending": 2}}
+        assert idle.counts() == {"a": {"pending": 1}}
+        idle.catch_up()  # a worker does so at each beat
+        assert idle.counts() == {"a": {"pending": 2}}
+    assert audit(root) == []
+
+
 def test_a_disk_that_is_full_at_opening_is_no_reason_to_fold_anew(tmp_path: Path) -> None:
     root = tmp_path / "b"
     with Book.open(root) as book:

@@ -180,6 +180,10 @@ class Book(BookView):
         """Write an event that says something of no single job, such as ``worker.started``."""
         return self._journal.change(lambda *_: [event])[0]
 
+    def catch_up(self) -> None:
+        """Apply what the log has beyond the state: the COMMIT of another process failed."""
+        self._journal.catch_up()
+
     @contextmanager
     def hold(self) -> Iterator[None]:
         """Hold the lock of the log: nobody changes the book meanwhile."""

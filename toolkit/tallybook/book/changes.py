@@ -196,6 +196,7 @@ def settle(
     The writes come first: a power cut may tear a change, and a job may be done twice, but not be
     done without them.
     """
+    ended: set[str] = set()
     settled = list(settled)
     if len(settled) > 1:
         store.know(store.queue.get_many([one.outcome.job_id for one in settled]))
@@ -203,6 +204,10 @@ def settle(
     events: list[Event] = []
     written: dict[str, Entry | None] = {}
     for one in settled:
+        if one.outcome.job_id in ended:
+            events.append(one.outcome.refused("it was settled already, in this same change"))
+            continue
+        ended.add(one.outcome.job_id)
         made = _settle_one(store, moment, one.outcome, settings, dice())
         if withholds:
             made = _withholding(made, settings)
@@ -265,7 +270,8 @@ def release_by_hand(store: Store, held: Held, reason: str) -> list[Event]:
 
 def release(store: Store, moment: Moment, leases: Iterable[Held], reason: str) -> list[Event]:
     """The events of leases handed back; those that are over are passed over."""
-    jobs = [(store.job(held.job_id), held.lease_token) for held in leases]
+    named = {(held.job_id, held.lease_token) for held in leases}
+    jobs = [(store.job(job_id), token) for job_id, token in sorted(named)]
     return [
         job.release(reason) for job, token in jobs if job and not job.lease_ended(token, moment)
     ]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import shutil
 import sqlite3
+import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 from tallybook.book import aside as asides
@@ -17,9 +19,10 @@ from tallybook.errors import FoldRefused, LogDamaged
 from tallybook.fold import MemoryTables, apply
 from tallybook.layout import Layout
 from tallybook.log import anchor as anchors
-from tallybook.log.reader import Position, history
+from tallybook.log.reader import Position, has_more, history
 
 log = logging.getLogger("tallybook.book")
+_COMMIT_S = 0.25
 
 
 def fold_history(layout: Layout) -> tuple[MemoryTables, Position]:
@@ -80,13 +83,35 @@ def _apply_after(layout: Layout, store: Store) -> None:
 
 
 def readable(layout: Layout) -> Store:
-    """state.db opened for reading; where it is lost or ahead of the log, the log in memory."""
+    """state.db opened for reading, as far as the log goes; where it is lost or ahead of the log,
+    the log in memory."""
     store = stores.open_read_only(layout.state)
     if store:
         position = store.position()
         if position.segment and not stores.is_ahead(layout, position):
-            return store
+            return caught_up(layout, store)
         store.connection.close()
+    return in_memory(layout)
+
+
+def caught_up(layout: Layout, store: Store) -> Store:
+    """The store where it has all of the log, else a copy in memory with the rest applied.
+
+    A living process commits what it has just written: it is given a moment.
+    """
+    deadline_s = time.monotonic() + _COMMIT_S
+    while has_more(layout, store.position()):
+        if time.monotonic() > deadline_s:
+            with closing(store.connection):
+                copy = asides.copy_in_memory(store)
+            _apply_after(layout, copy)
+            return copy
+        time.sleep(_COMMIT_S / 50)
+    return store
+
+
+def in_memory(layout: Layout) -> Store:
+    """The whole log folded in memory, begun at the newest good checkpoint."""
     for folded in from_checkpoints(layout):
         return folded
     tables, position = fold_history(layout)

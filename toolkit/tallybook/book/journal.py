@@ -28,7 +28,7 @@ from tallybook.layout import Layout
 from tallybook.log.batch import Batch
 from tallybook.log.lock import LogLock
 from tallybook.log.loss import lost_end
-from tallybook.log.reader import Position
+from tallybook.log.reader import Position, has_more
 from tallybook.log.writer import Log, Node
 from tallybook.settings import LogSettings
 
@@ -101,6 +101,16 @@ class Journal:
                 self._change(tickets)
         except _NothingToDo:
             return
+
+    def catch_up(self) -> None:
+        """Apply what the log has beyond the state: the COMMIT of another process failed."""
+        with self._mutex:
+            position = self._store.position()
+        if has_more(self._layout, position):
+            with self._lock.held(), self._mutex:
+                self._follow()
+                with stores.told(self._layout.state), self._store.transaction():
+                    self._catch_up()
 
     def close(self) -> None:
         """Close state.db under the lock, so that one process alone checkpoints its WAL."""

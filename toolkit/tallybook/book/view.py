@@ -18,7 +18,8 @@ from tallybook.clock import Clock, Moment, SystemClock
 from tallybook.entry import Entry
 from tallybook.job import Job
 from tallybook.layout import Layout
-from tallybook.log.reader import Position
+from tallybook.log import loss
+from tallybook.log.reader import Hole, Position
 from tallybook.log.verify import Mark
 from tallybook.log.writer import Node
 from tallybook.settings import Settings
@@ -96,9 +97,11 @@ class BookView(ABC):
 
     def lost_marks(self) -> list[Mark]:
         """Where the log once reached and, by the state folded from it, no longer does."""
-        end = self.position()
-        known = stores.marks(self.layout)
-        return [mark for mark in known if mark.writer == end.writer and mark.seq > end.seq]
+        return loss.lost_marks(self.layout, self.position(), stores.marks(self.layout))
+
+    def told_losses(self) -> list[Hole]:
+        """The lines that the log itself says were lost, until it is pruned beyond that place."""
+        return loss.told(self.layout)
 
     def moment(self) -> Moment:
         """This instant by the book's clock."""

@@ -43,6 +43,11 @@ def counted(number: int, word: str) -> str:
     return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
 
 
+def seqs(first: int, last: int) -> str:
+    """A range of lines of the log, as in "seq 3" and "seq 3 to 5"."""
+    return f"seq {first}" if first == last else f"seq {first} to {last}"
+
+
 def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
     """Rows under their column names; numbers to the right, absent values as ``-``."""
     cells = [[_cell(row.get(column)) for column in columns] for row in rows]

@@ -70,6 +70,12 @@ def _alerts(book: BookView, workers: list[dict[str, Any]]) -> list[str]:
         f"the log lost its end: {mark.source} saw seq {mark.seq}; see: tallybook log verify"
         for mark in book.lost_marks()
     ]
+    alerts += [
+        f"the log lost {output.counted(hole.last_seq - hole.first_seq + 1, 'line')} "
+        f"({output.seqs(hole.first_seq, hole.last_seq)} of writer {hole.writer[:8]}): jobs and "
+        "keys may be missing or old; see: tallybook log verify"
+        for hole in book.told_losses()
+    ]
     alerts += _said_of_files(book)
     alerts += [
         f"worker {worker['worker']} (pid {worker['pid']}) is {worker['state']}"

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import Any
+import sys
+from typing import TYPE_CHECKING, Any
 
 from tallybook.cli import output
-from tallybook.errors import BadInput
+from tallybook.errors import BadInput, IncompleteInput
 from tallybook.event import Event
 from tallybook.layout import find_book, require_book
 
+if TYPE_CHECKING:
+    from tallybook.log.reader import Damage
+
+INCOMPLETE = 4
 HELP = "every event of one job or correlation id, in order"
 _HIDDEN = {"job_id", "topic", "correlation_id", "payload_digest", "traceback"}
 
@@ -23,17 +28,31 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """0; raises BadInput where nothing in the log has that id."""
-    from tallybook.log.reader import history
+    """0; 4 where the log is damaged, with the events that are left. Raises BadInput, or
+    IncompleteInput, where nothing in the log has that id."""
+    from tallybook.log.reader import Damage, history
 
     layout = require_book(find_book(args.book))
-    job_ids = {args.id}
-    found = [e for e, _ in history(layout) if _concerns(e, args.id, job_ids)]
+    job_ids, damage = {args.id}, Damage()
+    found = [e for e, _ in history(layout, None, damage) if _concerns(e, args.id, job_ids)]
+    lost = _lost(damage)
     if not found:
-        raise BadInput(f"no event in {layout.log} has the id {args.id!r}")
-    told = {"id": args.id, "events": [shown(event) for event in found]}
+        kind = IncompleteInput if lost else BadInput
+        raise kind(f"no event in {layout.log} has the id {args.id!r}{lost and f'; {lost}'}")
+    told = {"id": args.id, "complete": not lost, "events": [shown(event) for event in found]}
     output.answer(told, args.json, text=lambda: "\n".join(map(line, found)))
-    return 0
+    if lost:
+        sys.stderr.write(f"tallybook: {lost}\n")
+    return INCOMPLETE if lost else 0
+
+
+def _lost(damage: Damage) -> str:
+    """What a damaged log left out, in words; empty of a whole one."""
+    if not damage.holes and not damage.quarantined:
+        return ""
+    holes = output.counted(len(damage.holes), "hole")
+    lines = output.counted(damage.quarantined, "damaged line")
+    return f"the log has {holes} and {lines}: events may be missing; see: tallybook log verify"
 
 
 def _concerns(event: Event, sought: str, job_ids: set[str]) -> bool:

@@ -1,12 +1,14 @@
-"""What the log has lost at its end: lines that something in the book has seen and it no longer has.
+"""What the log has lost: lines that something in the book has seen and it no longer has.
 
-Asked when a book is opened. The answer makes a new writer begin, so that no ``seq`` is used twice.
+Asked when a book is opened. The answer makes a new writer begin, so that no ``seq`` is used twice;
+that writer tells the loss in its first lines, where ``told`` finds it again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
+from tallybook import packed
 from tallybook.event import BadLine, decode
 from tallybook.layout import Layout
 from tallybook.log import anchor as anchors
@@ -26,10 +28,30 @@ def lost_end(layout: Layout, end: Position, state: Position) -> Hole | None:
     seen = _furthest(marks)
     if seen.get(end.writer, 0) > end.seq:
         return Hole(end.writer, end.seq + 1, seen[end.writer])
-    foreign = seen.keys() - {end.writer}
-    for writer in sorted(foreign - _known_writers(layout, end) if foreign else ()):
+    for writer in sorted(_unknown_writers(layout, seen.keys() - {end.writer})):
         return Hole(writer, 1, seen[writer])
     return None
+
+
+def lost_marks(layout: Layout, end: Position, marks: Iterable[Mark]) -> list[Mark]:
+    """Those of ``marks`` that a log with its end at ``end`` no longer reaches, and tells no loss
+    of."""
+    marks = list(marks)
+    unknown = _unknown_writers(layout, {mark.writer for mark in marks} - {end.writer})
+    return [
+        mark
+        for mark in marks
+        if mark.writer in unknown or (mark.writer == end.writer and mark.seq > end.seq)
+    ]
+
+
+def told(layout: Layout) -> list[Hole]:
+    """The losses that the log itself tells of, but for those that were pruned.
+
+    A loss makes a new writer begin, so the first lines of each writer are all that is read.
+    """
+    begun = [item for item in segments(layout) if item.first_seq == 1]
+    return [hole for item in begun for hole in _told_at_the_start(item) if hole.last_seq]
 
 
 def _furthest(marks: Iterable[Mark]) -> dict[str, int]:
@@ -39,26 +61,31 @@ def _furthest(marks: Iterable[Mark]) -> dict[str, int]:
     return seen
 
 
-def _known_writers(layout: Layout, end: Position) -> set[str]:
-    """The writers of which the log has lines, had them before it was pruned, or tells the loss."""
+def _unknown_writers(layout: Layout, writers: Set[str]) -> set[str]:
+    """Those of which the log has no line, had none before it was pruned, and tells no loss."""
+    if not writers:
+        return set()
     found = segments(layout)
     anchor = anchors.read(layout)
     known = {item.writer for item in found} | set(anchor.ends if anchor else ())
     for item in found:
-        if item.writer == end.writer and item.first_seq == 1:
-            known |= _told_at_the_start(item)
-    return known
+        if item.first_seq == 1:
+            known |= {hole.writer for hole in _told_at_the_start(item)}
+    short = {writer[:8] for writer in known}
+    return {writer for writer in writers if writer[:8] not in short}
 
 
-def _told_at_the_start(item: Segment) -> set[str]:
-    told: set[str] = set()
-    for line in lines(item.path):
-        try:
+def _told_at_the_start(item: Segment) -> list[Hole]:
+    """What ``log.repaired`` says in the first lines; ``last_seq`` is 0 where no line was lost."""
+    found: list[Hole] = []
+    try:
+        for line in lines(item.path):
             event = decode(line.raw)
-        except BadLine:
-            return told
-        if not event.name.startswith("log."):
-            return told
-        if event.name == "log.repaired":
-            told.add(str(event.get("writer")))
-    return told
+            if not event.name.startswith("log."):
+                break
+            if event.name == "log.repaired":
+                lost = event.get("first_lost_seq") or 0, event.get("last_lost_seq") or 0
+                found.append(Hole(str(event.get("writer")), *lost))
+    except (BadLine, packed.Unreadable):
+        return found
+    return found

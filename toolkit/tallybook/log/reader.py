@@ -178,6 +178,23 @@ def _readable(item: Segment, offset: int, damage: Damage | None) -> Iterator[Lin
         damage.quarantined += 1
 
 
+def has_more(layout: Layout, position: Position) -> bool:
+    """Whether whole lines stand behind ``position``. Raises LogDamaged where they are damaged."""
+    return _may_have_more(layout, position) and any(True for _ in history(layout, position))
+
+
+def _may_have_more(layout: Layout, position: Position) -> bool:
+    """As ``has_more``, by names and sizes alone: one writer's segments are in order by name."""
+    for path in layout.segments():
+        name = layouts.segment_name(path)
+        if name == position.segment:
+            if not packed.is_packed(path) and path.stat().st_size > position.offset:
+                return True
+        elif name[:8] != position.writer[:8] or layouts.first_seq(name) > position.seq:
+            return True
+    return False
+
+
 def reaches(layout: Layout, position: Position) -> bool:
     """Whether the log has the line that ``position`` stands behind, so that one can go on there.
 

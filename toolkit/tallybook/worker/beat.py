@@ -114,6 +114,7 @@ class Beat:
         self._sign.write(self._said())
         self._extend()
         self._bury()
+        book.catch_up()
         self._count(book.rescue())
         interval_us = book.settings.worker.metrics_interval_s * 1_000_000
         if book.moment().boot_us - self._recorder.since.boot_us >= interval_us:
