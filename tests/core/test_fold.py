@@ -152,7 +152,7 @@ def test_every_column_of_every_table_comes_from_events(tmp_path: Path, clock: Fa
     assert set(Job._fields) - seen[Job] <= later
     written_elsewhere = {
         "base_version", "etag", "last_modified", "origin", "pending", "ttl_s", "depends_on",
-        "value_schema", "synced_at",
+        "value_schema", "synced_at", "boot_us", "boot_id",
     }  # fmt: skip
     assert {f.name for f in fields(Entry)} - seen[Entry] <= written_elsewhere
 

@@ -72,7 +72,7 @@ def holds_gil(job):
 
 @handler("reads.cache")
 def reads_cache(job, ctx):
-    return [ctx.cache.get("there") is None, ctx.cache.get("nowhere") is None]
+    return [ctx.cache.get(key).entry is None for key in ("there", "nowhere")]
 """
 TOML = """
 [worker]

@@ -32,7 +32,7 @@ def copy_in_memory(store: Store) -> Store:
 def in_tables(store: Store) -> MemoryTables:
     """All rows of a store in memory."""
     jobs = {job.job_id: job for job in store.queue.select(None, None, -1)}
-    entries = {entry.key: entry for entry in store.cache.select(-1)}
+    entries = {entry.key: entry for entry in store.cache.scan()}
     return MemoryTables(jobs, entries, store.queue.topics(), store.boot_id)
 
 

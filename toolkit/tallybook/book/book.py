@@ -11,12 +11,14 @@ from typing import Any
 
 from tallybook import layout as layouts
 from tallybook.book import changes
+from tallybook.book.caching import Write
 from tallybook.book.changes import Held, New, Receipt, Settled, Turn, Want
+from tallybook.book.entries import CachedBook
+from tallybook.book.gathering import Decide
 from tallybook.book.journal import Journal
 from tallybook.book.store import Store
-from tallybook.book.view import BookView, ReadBook
+from tallybook.book.view import ReadBook
 from tallybook.clock import Clock, Moment
-from tallybook.entry import Put
 from tallybook.errors import BadInput, LeaseLost
 from tallybook.event import Event
 from tallybook.job import Job, Outcome
@@ -27,7 +29,7 @@ from tallybook.settings import Settings
 from tallybook.settings import load as load_settings
 
 
-class Book(BookView):
+class Book(CachedBook):
     """One node's queue, cache and log. Open it once a process; threads may share it."""
 
     def __init__(self, layout: Layout, settings: Settings, clock: Clock | None) -> None:
@@ -112,7 +114,7 @@ class Book(BookView):
                 return []
         return self.turn((), want).jobs
 
-    def settle(self, outcome: Outcome, puts: Sequence[Put] = ()) -> list[Event]:
+    def settle(self, outcome: Outcome, puts: Sequence[Write] = ()) -> list[Event]:
         """End the lease with its outcome; the cache writes of a done job become events with it.
 
         Raises LeaseLost where the lease is over: nothing is changed but the refusal is logged.
@@ -193,6 +195,9 @@ class Book(BookView):
     def close(self) -> None:
         """Close the book; it may be opened again."""
         self._journal.close()
+
+    def _change(self, decide: Decide) -> list[Event]:
+        return self._journal.change(decide)
 
     @contextmanager
     def _reading(self) -> Iterator[Store]:

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from tallybook import entry as entries
 from tallybook import payload as payloads
+from tallybook.book.caching import Write, Writing
 from tallybook.book.store import Store
 from tallybook.clock import Moment, to_text
-from tallybook.entry import Entry, Put
 from tallybook.errors import BadInput, KeyConflict
 from tallybook.event import Event, record
 from tallybook.ids import new_job_id, payload_digest
@@ -97,7 +96,7 @@ class Settled:
     """A run that ended, with the cache writes to make if it is done."""
 
     outcome: Outcome
-    puts: Sequence[Put] = ()
+    puts: Sequence[Write] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +201,7 @@ def settle(
         store.know(store.queue.get_many([one.outcome.job_id for one in settled]))
     withholds = settings.withholds
     events: list[Event] = []
-    written: dict[str, Entry | None] = {}
+    writing = Writing(store.cache)
     for one in settled:
         if one.outcome.job_id in ended:
             events.append(one.outcome.refused("it was settled already, in this same change"))
@@ -212,7 +211,7 @@ def settle(
         if withholds:
             made = _withholding(made, settings)
         if made[-1].name == "job.done":
-            events += [_put(store, put, one.outcome.job_id, written) for put in one.puts]
+            events += writing.events(one.puts, one.outcome.job_id)
         events += made
     return events
 
@@ -224,14 +223,6 @@ def _settle_one(
     if job is None:
         return [outcome.refused("the job was pruned")]
     return job.settle(outcome, settings.topic(outcome.topic), dice, moment)
-
-
-def _put(store: Store, put: Put, job_id: str, written: dict[str, Entry | None]) -> Event:
-    """The event of a cache write, over what this same change has written before it."""
-    before = written[put.key] if put.key in written else store.cache.get(put.key)
-    event = put.event(before, job_id)
-    written[put.key] = entries.after(event)
-    return event
 
 
 def extend(

@@ -6,16 +6,18 @@ import socket
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tallybook import entry as entries
 from tallybook import layout as layouts
 from tallybook.book import store as stores
 from tallybook.book.folding import readable
 from tallybook.book.store import Store
 from tallybook.clock import Clock, Moment, SystemClock
-from tallybook.entry import Entry
+from tallybook.entry import Entry, Read
 from tallybook.job import Job
 from tallybook.layout import Layout
 from tallybook.log import loss
@@ -80,10 +82,37 @@ class BookView(ABC):
         with self._reading() as store:
             return store.cache.get(key)
 
-    def entries(self, limit: int = 100) -> list[Entry]:
-        """Cache entries by key."""
+    def read_entry(
+        self, key: str, *, at_least_version: int | None = None, allow_expired: bool = False
+    ) -> Read:
+        """What a reader of that key gets; it costs no write.
+
+        An entry whose TTL is over or whose version is below ``at_least_version`` is not given;
+        ``state`` says why. With ``allow_expired`` an expired one is, and ``state`` says so.
+        """
         with self._reading() as store:
-            return store.cache.select(limit)
+            entry = store.cache.get(key)
+        moment = self._clock.moment()
+        return entries.read(entry, moment, at_least_version, allow_expired=allow_expired)
+
+    def entries(
+        self,
+        limit: int = 100,
+        *,
+        prefix: str = "",
+        pending: bool | None = None,
+        expired: bool | None = None,
+    ) -> list[Entry]:
+        """Cache entries by key; each filter that is given leaves those that fit."""
+        moment = self._clock.moment()
+        with self._reading() as store:
+            fitting = (
+                entry
+                for entry in store.cache.scan(prefix)
+                if pending in (None, entry.pending)
+                and (expired is None or expired == entry.is_expired(moment))
+            )
+            return list(islice(fitting, limit))
 
     def topics(self) -> dict[str, str]:
         """{topic: active or paused} of the topics that were ever paused."""

@@ -14,8 +14,16 @@ create table cache (
   value_schema text,
   synced_at text,
   job_id text,
-  updated_at text not null
+  updated_at text not null,
+  boot_us integer not null,
+  boot_id text not null
 ) strict;
+create table cache_dependencies (
+  depends_on text not null,
+  key text not null,
+  primary key (depends_on, key)
+) strict, without rowid;
+create index cache_dependencies_of on cache_dependencies (key);
 
 -- name: get
 -- the entry of a key
@@ -29,9 +37,21 @@ insert or replace into cache ({columns}) values ({marks})
 -- an invalidated entry goes
 delete from cache where key = ?
 
--- name: select
--- entries by key
-select {columns} from cache order by key limit ?
+-- name: depend
+-- an entry depends on a key
+insert or ignore into cache_dependencies (depends_on, key) values (?, ?)
+
+-- name: undepend
+-- what an entry depended on is of no matter any more
+delete from cache_dependencies where key = ?
+
+-- name: dependents
+-- the entries that depend on a key
+select key from cache_dependencies where depends_on = ? order by key
+
+-- name: scan_from
+-- entries by key, from a text on
+select {columns} from cache where key >= ? order by key
 
 -- name: size
 -- number of entries

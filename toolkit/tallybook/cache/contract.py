@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
 
 from tallybook.entry import Entry
@@ -22,8 +23,12 @@ class Cache(Protocol):
         """Forget an entry."""
         ...
 
-    def select(self, limit: int) -> list[Entry]:
-        """Entries by key order, at most ``limit``."""
+    def dependents(self, key: str) -> list[str]:
+        """The keys of the entries that depend on ``key`` themselves, in order."""
+        ...
+
+    def scan(self, prefix: str = "") -> Iterator[Entry]:
+        """Entries by key, those whose key begins with ``prefix``."""
         ...
 
     def size(self) -> int:

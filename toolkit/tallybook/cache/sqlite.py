@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
+from itertools import takewhile
 from typing import Any
 
 from tallybook import statements
@@ -38,22 +39,38 @@ class SqliteCache:
     def put(self, entry: Entry) -> None:
         """Keep an entry, new or not."""
         self._connection.execute(_SQL["put"], _row(entry))
+        self._connection.execute(_SQL["undepend"], (entry.key,))
+        if entry.depends_on:
+            self._connection.executemany(_SQL["depend"], _dependencies(entry))
 
     def put_all(self, entries: Iterable[Entry]) -> None:
-        """Keep many entries at once."""
-        self._connection.executemany(_SQL["put"], map(_row, entries))
+        """Keep many new entries at once."""
+        kept = list(entries)
+        self._connection.executemany(_SQL["put"], map(_row, kept))
+        dependencies = (pair for entry in kept for pair in _dependencies(entry))
+        self._connection.executemany(_SQL["depend"], dependencies)
 
     def drop(self, key: str) -> None:
         """Forget an entry."""
         self._connection.execute(_SQL["drop"], (key,))
+        self._connection.execute(_SQL["undepend"], (key,))
 
-    def select(self, limit: int) -> list[Entry]:
-        """Entries by key order, at most ``limit``."""
-        return [_entry(row) for row in self._connection.execute(_SQL["select"], (limit,))]
+    def dependents(self, key: str) -> list[str]:
+        """The keys of the entries that depend on ``key`` themselves, in order."""
+        return [row[0] for row in self._connection.execute(_SQL["dependents"], (key,))]
+
+    def scan(self, prefix: str = "") -> Iterator[Entry]:
+        """Entries by key, those whose key begins with ``prefix``."""
+        rows = self._connection.execute(_SQL["scan_from"], (prefix,))
+        return takewhile(lambda entry: entry.key.startswith(prefix), map(_entry, rows))
 
     def size(self) -> int:
         """Number of entries."""
         return int(self._connection.execute(_SQL["size"]).fetchone()[0])
+
+
+def _dependencies(entry: Entry) -> list[tuple[str, str]]:
+    return [(depends_on, entry.key) for depends_on in entry.depends_on]
 
 
 def _row(entry: Entry) -> list[Any]:

@@ -21,6 +21,7 @@ COMMANDS = {
     "jobs": "list jobs, show one, or take its lease from its holder",
     "trace": "every event of one job or correlation id, in order",
     "log": "verify, follow or prune the log of a book",
+    "cache": "list cache entries, show one, forget some, rebuild from the log",
     "checkpoint": "keep the whole state, so that folding it anew takes seconds",
     "rebuild": "rebuild state.db (queue and cache) from the log",
     "reconcile": "compare the cache, or a file, with an export",

@@ -53,7 +53,7 @@ def _folds(layout: Layout) -> Iterator[tuple[Mapping[str, object], Mapping[str, 
         yield tables.jobs, tables.entries
     for store in from_checkpoints(layout):
         jobs = store.queue.select(None, None, 2**62)
-        entries = store.cache.select(2**62)
+        entries = list(store.cache.scan())
         store.connection.close()
         yield {job.job_id: job for job in jobs}, {entry.key: entry for entry in entries}
 

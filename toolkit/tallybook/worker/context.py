@@ -9,8 +9,9 @@ from typing import Any
 
 from tallybook import payload as payloads
 from tallybook.book import Book, Held
-from tallybook.entry import Entry, Put
-from tallybook.errors import BadInput, LeaseLost
+from tallybook.book.caching import Write
+from tallybook.entry import Entry, Invalidate, Put, Read
+from tallybook.errors import BadInput, LeaseLost, VersionConflict
 from tallybook.job import Job
 from tallybook.worker.metrics import Counters
 
@@ -18,36 +19,72 @@ _LOG = logging.getLogger("tallybook.job")
 
 
 class CacheView:
-    """The cache as a handler sees it: reads at once, writes with the settle."""
+    """The cache as a handler sees it: reads at once, writes with the settle.
 
-    def __init__(self, book: Book, counters: Counters) -> None:
+    What this run writes is read once its job is done, by this run too.
+    """
+
+    def __init__(self, book: Book, counters: Counters, job: Job) -> None:
         self._book = book
         self._counters = counters
-        self.puts: list[Put] = []
+        self._job = job
+        self.writes: list[Write] = []
 
-    def get(self, key: str) -> Entry | None:
-        """The entry of ``key`` as it stands now."""
-        entry = self._book.entry(key)
-        self._counters.cache_read(hit=entry is not None)
-        return entry
+    def get(
+        self, key: str, *, at_least_version: int | None = None, allow_expired: bool = False
+    ) -> Read:
+        """The entry of ``key`` as it stands now, with its state; its ``entry`` is None where it is
+        absent, older than ``at_least_version``, or expired and that not allowed."""
+        found = self._book.read_entry(
+            key, at_least_version=at_least_version, allow_expired=allow_expired
+        )
+        self._counters.cache_read(hit=found.entry is not None)
+        return found
+
+    def get_or(
+        self,
+        key: str,
+        source: Callable[[], Any],
+        *,
+        at_least_version: int | None = None,
+        **fields: Any,
+    ) -> Entry:
+        """The entry of ``key``; where it may not be used, what ``source`` gives.
+
+        That is written at once, not with the settle: it is true whatever becomes of this job, and
+        other threads wait for it, so that ``source`` is called once.
+        """
+        found = self.get(key, at_least_version=at_least_version).entry
+        if found:
+            return found
+        return self._book.get_or(
+            key, source, at_least_version=at_least_version, job_id=self._job.job_id, **fields
+        )
 
     def put(self, key: str, value: Any, **fields: Any) -> None:
         """Write ``value`` (JSON) when this job is done. ``fields`` are those of ``entry.Put``.
 
-        Raises BadInput at once for what cannot be kept.
+        Raises BadInput at once for what cannot be kept, VersionConflict where the entry no longer
+        has the ``base_version``. Where it moves on only later, the job is done, and
+        ``conflict.detected`` stands in place of the write.
         """
-        payloads.checked(value)
-        payloads.checked_text("cache key", key)
-        for name, field_value in fields.items():
-            _check_field(name, field_value)
-        self.puts.append(Put(key, value, **fields))
+        put = Put(key, value, **fields).checked()
+        before = self._book.entry(key) if put.base_version is not None else None
+        if put.has_moved_on(before):
+            raise VersionConflict(
+                f"cache key {key}: written on version {put.base_version}, but it has version "
+                f"{before.version if before else 0}; read it again"
+            )
+        self.writes.append(put)
 
+    def invalidate(self, key: str, *, reason: str | None = None) -> None:
+        """Forget the entry of ``key`` when this job is done."""
+        self.writes.append(Invalidate(key, reason=reason).checked())
 
-def _check_field(name: str, value: Any) -> None:
-    try:
-        payloads.checked(value)
-    except BadInput as error:
-        raise BadInput(f"cache field {name}: {error}") from None
+    def invalidate_dependents(self, key: str, *, reason: str | None = None) -> None:
+        """Forget every entry that depends on ``key``, and what depends on those, when this job is
+        done."""
+        self.writes.append(Invalidate(key, dependents=True, reason=reason).checked())
 
 
 class JobLogger(logging.LoggerAdapter[logging.Logger]):

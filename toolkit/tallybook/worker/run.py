@@ -15,8 +15,8 @@ from typing import Any
 
 from tallybook import payload as payloads
 from tallybook.book import Book
+from tallybook.book.caching import Write
 from tallybook.clock import to_text
-from tallybook.entry import Put
 from tallybook.errors import BadInput, NotReached, Permanent, Retry, Snooze
 from tallybook.job import Job, Outcome
 from tallybook.worker.context import CacheView, Context, JobLogger, fit_facts
@@ -38,13 +38,13 @@ def run(
     book: Book,
     counters: Counters,
     is_held: Callable[[], bool] = lambda: True,
-) -> tuple[Outcome, Sequence[Put]]:
+) -> tuple[Outcome, Sequence[Write]]:
     """Run a handler on a leased job; returns how it ended and the cache writes it asked for.
 
     ``is_held`` says whether the lease is still the worker's; a coroutine is cancelled when it is
     not.
     """
-    cache = CacheView(book, counters)
+    cache = CacheView(book, counters, job)
     context = Context(job, book, cache, JobLogger(job), is_held)
     started_at, began = to_text(book.moment().now), time.perf_counter()
     told = _told(handler, job, context)
@@ -59,7 +59,7 @@ def run(
         correlation_id=job.correlation_id,
         **(context.notes | told),
     )
-    return outcome, cache.puts
+    return outcome, cache.writes
 
 
 def _told(handler: Registered, job: Job, context: Context) -> dict[str, Any]:

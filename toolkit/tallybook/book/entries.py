@@ -1,0 +1,123 @@
+"""The cache of a book for whoever is no handler: each verb is one change of its own."""
+
+from __future__ import annotations
+
+import threading
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from tallybook.book.caching import Writing
+from tallybook.book.gathering import Decide
+from tallybook.book.store import Store
+from tallybook.book.view import BookView
+from tallybook.clock import Clock, Moment
+from tallybook.entry import Entry, Invalidate, Put, after
+from tallybook.errors import VersionConflict
+from tallybook.event import Event
+from tallybook.layout import Layout
+from tallybook.settings import Settings
+
+
+class CachedBook(BookView):
+    """A book whose cache can be changed."""
+
+    def __init__(self, layout: Layout, settings: Settings, clock: Clock | None) -> None:
+        super().__init__(layout, settings, clock)
+        self._flights = _Flights()
+
+    @abstractmethod
+    def _change(self, decide: Decide) -> list[Event]:
+        """Do what ``decide`` says of the state; its events, once they are on disk."""
+
+    def put_entry(self, key: str, value: Any, **fields: Any) -> Entry:
+        """Write ``value`` (JSON) under ``key``; on disk when this returns.
+
+        ``fields`` are those of ``entry.Put``. With a ``base_version`` that is no longer the
+        entry's nothing is written, ``conflict.detected`` is logged and VersionConflict raised.
+        Raises BadInput for what cannot be kept.
+        """
+        return self._put(Put(key, value, **fields).checked())
+
+    def invalidate(self, key: str, *, reason: str | None = None) -> bool:
+        """Forget the entry of ``key``; False where there is none, and nothing is logged."""
+        return bool(self._invalidate(Invalidate(key, reason=reason)))
+
+    def invalidate_dependents(self, key: str, *, reason: str | None = None) -> list[str]:
+        """Forget every entry that depends on ``key``, and what depends on those, in one change.
+
+        Returns their keys; the entry of ``key`` itself stays.
+        """
+        return self._invalidate(Invalidate(key, dependents=True, reason=reason))
+
+    def dependents(self, key: str) -> list[str]:
+        """The keys that ``invalidate_dependents`` would forget."""
+        wish = Invalidate(key, dependents=True)
+        with self._reading() as store:
+            return [event["key"] for event in Writing(store.cache).events([wish])]
+
+    def get_or(
+        self,
+        key: str,
+        source: Callable[[], Any],
+        *,
+        at_least_version: int | None = None,
+        job_id: str | None = None,
+        **fields: Any,
+    ) -> Entry:
+        """The entry of ``key``; where no reader may use it, what ``source`` gives, put first.
+
+        Threads of this process that miss the same key call ``source`` once. What it raises is
+        raised here and nothing is written. ``fields`` are those of ``entry.Put``.
+        """
+        found = self.read_entry(key, at_least_version=at_least_version).entry
+        if found:
+            return found
+        with self._flights.alone(key):
+            found = self.read_entry(key, at_least_version=at_least_version).entry
+            if found:
+                return found
+            put = Put(key, source(), **fields).checked()
+            return self._put(put, at_least_version, job_id)
+
+    def _put(self, put: Put, at_least: int | None = None, job_id: str | None = None) -> Entry:
+        def decide(store: Store, _: Moment) -> list[Event]:
+            writing = Writing(store.cache)
+            wish = put if at_least is None else writing.at_least(put, at_least)
+            return writing.events([wish], job_id)
+
+        event = self._change(decide)[0]
+        made = after(event) if event.name == "cache.put" else None
+        if made is None:
+            raise VersionConflict(f"cache key {put.key}: {event['reason']}; read it again")
+        return made
+
+    def _invalidate(self, wish: Invalidate) -> list[str]:
+        wish.checked()
+        events = self._change(lambda store, _: Writing(store.cache).events([wish]))
+        return [event["key"] for event in events]
+
+
+@dataclass
+class _Flights:
+    """One thread at a time for each key."""
+
+    gate: threading.Lock = field(default_factory=threading.Lock)
+    open: dict[str, tuple[threading.Lock, int]] = field(default_factory=dict)
+
+    @contextmanager
+    def alone(self, key: str) -> Iterator[None]:
+        """Wait until no other thread is inside for ``key``."""
+        with self.gate:
+            lock, waiting = self.open.get(key, (threading.Lock(), 0))
+            self.open[key] = (lock, waiting + 1)
+        try:
+            with lock:
+                yield
+        finally:
+            with self.gate:
+                lock, waiting = self.open.pop(key)
+                if waiting > 1:
+                    self.open[key] = (lock, waiting - 1)
