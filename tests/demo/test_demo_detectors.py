@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -73,8 +74,8 @@ def test_a_broken_detector_makes_the_tally_differ_in_its_kind_alone(
     module, name = DETECTORS[kind]
     whole = getattr(module, name)
 
-    def broken(warehouse: Warehouse):
-        frame = whole(warehouse)
+    def broken(warehouse: Warehouse, **window: Any):
+        frame = whole(warehouse, **window)
         return frame.slice(frame.height if lost is None else lost)
 
     monkeypatch.setattr(module, name, broken)

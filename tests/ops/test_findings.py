@@ -10,7 +10,7 @@ import pytest
 from ops_logs import Log, text
 
 from tallybook import ops
-from tallybook.errors import TallybookError
+from tallybook.errors import BadInput, TallybookError
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_lease_findings_name_taken_leases_late_results_and_late_settles(troubled
         "killed": "expired", "hung": "refused", "late": "late",
     }  # fmt: skip
     assert rows["hung"]["next_worker"] == "w1" and set(rows["hung"]["evidence"]) <= set(trace)
-    assert rows["killed"]["command"] == "tallybook trace killed"
+    assert rows["killed"]["command"] == f"tallybook trace killed --book {troubled.resolve()}"
 
 
 def test_a_lease_that_nobody_ended_is_overdue_from_its_end_on(tmp_path: Path) -> None:
@@ -250,3 +250,79 @@ def test_a_refused_extension_is_no_late_result(tmp_path: Path) -> None:
     with ops.open(tmp_path) as warehouse:
         assert ops.late_settles(warehouse).is_empty()
         assert ops.stuck_leases(warehouse)["how"].to_list() == ["refused"]
+
+
+def test_findings_are_those_of_the_window(troubled: Path) -> None:
+    with ops.open(troubled) as warehouse:
+        early = ids(ops.findings.throughput_latency(warehouse, until=text(12)))
+        late = ops.findings.throughput_latency(warehouse, since=text(14), until=text(15))
+        before = ops.findings.stuck_leases(warehouse, at=text(30))
+        killed = ids(ops.findings.stuck_leases(warehouse, until=text(82)))
+        after = ids(ops.findings.stuck_leases(warehouse, since=text(95)))
+        with pytest.raises(BadInput, match="is not before"):
+            ops.findings.throughput_latency(warehouse, since=text(2), until=text(1))
+    assert early == {"answer_lost": ("key-lost",), "retried": ("key-lost",), "dead": ("key-dead",),
+                     "delivered_twice": ("key-twice",), "open_jobs": ("key-open",)}  # fmt: skip
+    assert [(one.kind, one.title) for one in late] == [("clean", "No job arrived in this window")]
+    assert [one.title for one in before] == ["Every lease was ended in time in this window"]
+    assert killed == {"stuck_lease": ("key-hung", "key-killed")}
+    assert after == {"settled_late": ("key-late",)}
+
+
+def test_a_lease_is_judged_as_of_the_instant_that_was_asked_for(troubled: Path) -> None:
+    with ops.open(troubled) as warehouse:
+        rows = {
+            at: {row["job_id"]: row for row in ops.stuck_leases(warehouse, at=text(at)).to_dicts()}
+            for at in (50, 80.5, 85, 95)
+        }
+    hows = {at: {job: row["how"] for job, row in found.items()} for at, found in rows.items()}
+    assert hows == {
+        50: {},
+        80.5: {"killed": "overdue", "hung": "overdue"},
+        85: {"killed": "expired", "hung": "expired"},
+        95: {"killed": "expired", "hung": "refused"},
+    }
+    assert rows[80.5]["hung"]["ended_at"] is None and rows[85]["hung"]["refused_at"] is None
+
+
+def test_a_lease_of_a_dead_worker_is_told_as_that(tmp_path: Path) -> None:
+    log = Log(tmp_path)
+    log.enqueued("j", 1)
+    log.leased("j", 1)
+    log.expired("j", 2, reason="worker_dead")
+    with ops.open(tmp_path) as warehouse:
+        assert ops.expired_leases(warehouse)["how"].to_list() == ["worker died"]
+        (found,) = ops.findings.stuck_leases(warehouse)
+    assert found.severity == "warning" and found.detail.endswith("worker died")
+
+
+def test_a_log_without_jobs_says_that_no_job_arrived(tmp_path: Path) -> None:
+    Log(tmp_path)
+    with ops.open(tmp_path) as warehouse:
+        assert ops.findings.throughput_latency(warehouse)[0].title == "No job arrived"
+        assert ops.findings.stuck_leases(warehouse)[0].title == "No lease was held"
+
+
+def test_a_cache_as_of_an_earlier_instant_is_compared_at_the_end_and_says_so(
+    tmp_path: Path,
+) -> None:
+    Log(tmp_path).put("k", 1, 1)
+    with ops.open(tmp_path) as warehouse:
+        found = ops.findings.cache_rebuild(warehouse, as_of=text(0))
+    assert [one.kind for one in found] == ["cache_lost", "noted"] and text(0) in found[1].title
+
+
+def test_commands_name_the_book_unless_it_is_the_default_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("book", "my book"):
+        Log(tmp_path / name).enqueued("j", 1)
+    commands = []
+    for name in ("book", "my book"):
+        with ops.open(tmp_path / name) as warehouse:
+            commands.append(ops.findings.throughput_latency(warehouse)[0].command)
+    assert commands == [
+        "tallybook jobs list --status pending",
+        f"tallybook jobs list --status pending --book '{tmp_path.resolve()}/my book'",
+    ]

@@ -8,7 +8,7 @@ Severity is ``info`` (as it should be, or absorbed), ``warning`` (look at it) or
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypedDict
 
 import polars
 
@@ -16,6 +16,8 @@ from tallybook.ops import cached, detectors
 from tallybook.ops import leases as leases_
 from tallybook.ops.reconciling import Reconciliation
 from tallybook.ops.warehouse import Warehouse
+from tallybook.ops.windows import Instant
+from tallybook.ops.wording import command, counted
 
 Severity = Literal["info", "warning", "problem"]
 
@@ -26,6 +28,12 @@ _APART = {
     "unreadable": "Rows that cannot be read, or whose partner cannot",
     "in_flight": "Rows that are still being delivered",
 }
+
+
+class _Asked(TypedDict):
+    since: Instant
+    until: Instant
+    zone: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,42 +48,73 @@ class Finding:
     command: str = ""
 
 
-def throughput_latency(warehouse: Warehouse) -> list[Finding]:
-    """Lost answers, retries, dead letters, double deliveries, open jobs, metrics that disagree."""
+def throughput_latency(
+    warehouse: Warehouse, *, since: Instant = None, until: Instant = None, zone: str = "UTC"
+) -> list[Finding]:
+    """Lost answers, retries, dead letters, double deliveries, open jobs, metrics that disagree.
+
+    With ``since`` and ``until`` of that window, but for the metrics, which says so.
+    """
+    window = _Window(since, until, zone)
+    asked = window.asked()
+    dead = ("jobs", "list", "--status", "dead")
+    still_open = ("jobs", "list", "--status", "pending")
     found = [
-        _jobs("answer_lost", "warning", "Jobs whose answer was lost on its way",
-              detectors.answer_lost(warehouse)),
-        _jobs("retried", "info", "Jobs that were tried again", detectors.retried(warehouse)),
-        _jobs("dead", "problem", "Jobs in the dead letters", detectors.dead(warehouse),
-              "tallybook jobs list --status dead"),
-        _jobs("delivered_twice", "info", "Jobs delivered twice and absorbed by their key",
-              detectors.delivered_twice(warehouse)),
-        _jobs("open_jobs", "warning", "Jobs that have not ended", detectors.open_jobs(warehouse),
-              "tallybook jobs list --status pending"),
-        _metrics(warehouse.metrics_gap()),
+        _jobs(warehouse, "answer_lost", "warning", "Jobs whose answer was lost on its way",
+              detectors.answer_lost(warehouse, **asked)),
+        _jobs(warehouse, "retried", "info", "Jobs that were tried again",
+              detectors.retried(warehouse, **asked)),
+        _jobs(warehouse, "dead", "problem", "Jobs in the dead letters",
+              detectors.dead(warehouse, **asked), dead),
+        _jobs(warehouse, "delivered_twice", "info", "Jobs delivered twice and absorbed by their "
+              "key", detectors.delivered_twice(warehouse, **asked)),
+        _jobs(warehouse, "open_jobs", "warning", "Jobs that have not ended",
+              detectors.open_jobs(warehouse, **asked), still_open),
+        _metrics(warehouse.metrics_gap(), whole=not window.narrow),
     ]  # fmt: skip
-    return _or_clean([finding for finding in found if finding], "Every job ended at its first try")
+    jobs = _arrived(warehouse, window, "jobs")
+    return _or_clean(
+        found, "Every job ended at its first try" if jobs else "No job arrived", window
+    )
 
 
-def stuck_leases(warehouse: Warehouse) -> list[Finding]:
-    """Leases that were taken from their holder, late results, and leases that ended just so."""
-    late = leases_.stuck_leases(warehouse).filter(polars.col("how") == "late")
+def stuck_leases(
+    warehouse: Warehouse,
+    *,
+    at: Instant = None,
+    since: Instant = None,
+    until: Instant = None,
+    zone: str = "UTC",
+) -> list[Finding]:
+    """Leases that were taken from their holder, late results, and leases that ended just so.
+
+    With ``at`` as of that instant; with ``since`` and ``until`` of that window, as of its end.
+    """
+    window = _Window(since, at or until, zone)
+    asked = window.asked()
+    late = leases_.stuck_leases(warehouse, **asked).filter(polars.col("how") == "late")
     found = [
-        _stuck(detectors.expired_leases(warehouse)),
-        _jobs("late_settle_refused", "warning", "Results refused because their lease was over",
-              detectors.late_settles(warehouse)),
-        _jobs("settled_late", "info", "Jobs settled after the end of their lease, before anybody "
-              "else took them", late.with_columns(detail=polars.lit("accepted"))),
+        _stuck(warehouse, detectors.expired_leases(warehouse, **asked)),
+        _jobs(warehouse, "late_settle_refused", "warning", "Results refused because their lease "
+              "was over", detectors.late_settles(warehouse, **asked)),
+        _jobs(warehouse, "settled_late", "info", "Jobs settled after the end of their lease, "
+              "before anybody else took them", late.with_columns(detail=polars.lit("accepted"))),
     ]  # fmt: skip
-    return _or_clean([finding for finding in found if finding], "Every lease was ended in time")
+    held = _arrived(warehouse, window, "leases")
+    return _or_clean(
+        found, "Every lease was ended in time" if held else "No lease was held", window
+    )
 
 
-def cache_rebuild(warehouse: Warehouse) -> list[Finding]:
-    """Whether the cache in state.db is what the log says, key by key."""
+def cache_rebuild(warehouse: Warehouse, *, as_of: Instant = None) -> list[Finding]:
+    """Whether the cache in state.db is what the log says, key by key.
+
+    State.db knows the end only; where ``as_of`` is given, a finding says that this is the end.
+    """
     compared = cached.compare_cache(warehouse)
     parity = cached.cache_parity(warehouse).row(0, named=True)
     digests = f"parity {parity['parity_log']} by the log, {parity['parity_state']} by state.db"
-    mend = "tallybook rebuild"
+    mend = command(warehouse.book, "rebuild")
     found = [
         _keys("rebuilt", "info", "Keys of state.db that are what the log says", compared, "same",
               digests),
@@ -86,7 +125,10 @@ def cache_rebuild(warehouse: Warehouse) -> list[Finding]:
         _keys("cache_unknown", "problem", "Keys of state.db that are not in the log", compared,
               "only_state", digests, mend),
     ]  # fmt: skip
-    return _or_clean([finding for finding in found if finding], "The log holds no cache entry")
+    if as_of:
+        title = f"Compared is the end of the log, not {as_of}: state.db holds no earlier cache"
+        found.append(Finding("noted", "info", title))
+    return _or_clean(found, "The log holds no cache entry")
 
 
 def reconcile(reconciliation: Reconciliation) -> list[Finding]:
@@ -100,59 +142,90 @@ def reconcile(reconciliation: Reconciliation) -> list[Finding]:
         for side in ("local", "cloud"):
             words = f"{_APART[kind]} on the {side} side"
             found.append(_status(reconciliation, f"{kind}_{side}", f"{kind}_{side}", words))
-    matched = f"{reconciliation.statuses['match']} rows match"
-    return _or_clean([finding for finding in found if finding], matched)
+    matched = f"{counted(reconciliation.statuses['match'], 'matching row')}, nothing differs"
+    return _or_clean(found, matched)
 
 
 def incomplete(warehouse: Warehouse) -> list[Finding]:
     """What could not be read or is not there; empty for a whole log."""
     found = []
+    verify = command(warehouse.book, "log", "verify")
     lines = warehouse.quarantine.filter(polars.col("file").str.ends_with(".ndjson"))
     if lines.height:
         places = tuple(f"{row[0]}:{row[1]}" for row in lines.iter_rows())
-        found.append(Finding("quarantined", "problem", f"{lines.height} lines cannot be read",
-                             places, _some(lines["reason"].unique(maintain_order=True).to_list()),
-                             "tallybook log verify"))  # fmt: skip
+        title = f"{counted(lines.height, 'line')} of the log cannot be read"
+        reasons = lines["reason"].unique(maintain_order=True).to_list()
+        found.append(Finding("quarantined", "problem", title, places, _some(reasons), verify))
     holes = tuple(f"{w[:8]}:{first}-{last}" for w, first, last in warehouse.gaps.iter_rows())
     if holes:
-        found.append(Finding("gap", "problem", f"Holes in the log: {len(holes)}", holes,
-                             "what happened there is not in any answer",
-                             "tallybook log verify"))  # fmt: skip
+        told = "; ".join([*warehouse.losses, "what happened there is not in any answer"])
+        title = f"{counted(len(holes), 'hole')} in the log"
+        found.append(Finding("gap", "problem", title, holes, told, verify))
     found += [Finding("noted", "info", warning) for warning in warehouse.warnings]
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """What was asked for: the window that findings are of."""
+
+    since: Instant
+    until: Instant
+    zone: str
+
+    @property
+    def narrow(self) -> bool:
+        """Whether it may leave something out."""
+        return bool(self.since or self.until)
+
+    def asked(self) -> _Asked:
+        """As the arguments that detectors take."""
+        return {"since": self.since, "until": self.until, "zone": self.zone}
+
+
+def _arrived(warehouse: Warehouse, window: _Window, what: str) -> int:
+    counts = detectors.inside(warehouse, "arrived", window.since, window.until, window.zone)
+    return int(counts[what].item())
+
+
 def _jobs(
-    kind: str, severity: Severity, title: str, rows: polars.DataFrame, command: str = ""
+    warehouse: Warehouse,
+    kind: str,
+    severity: Severity,
+    title: str,
+    rows: polars.DataFrame,
+    words: tuple[str, ...] = (),
 ) -> Finding | None:
     if rows.is_empty():
         return None
     names = rows.select(polars.coalesce("idempotency_key", "job_id")).to_series()
     details = rows["detail"].drop_nulls().unique(maintain_order=True).to_list()
     ids = tuple(names.unique(maintain_order=True).to_list())
-    shown = command or f"tallybook trace {rows['job_id'][0]}"
+    shown = command(warehouse.book, *(words or ("trace", str(rows["job_id"][0]))))
     return Finding(kind, severity, _counted(title, len(ids)), ids, _some(details), shown)
 
 
-def _stuck(rows: polars.DataFrame) -> Finding | None:
-    severity: Severity = "problem" if "leased" in rows["job_status"].to_list() else "warning"
+def _stuck(warehouse: Warehouse, rows: polars.DataFrame) -> Finding | None:
+    severity: Severity = "problem" if "overdue" in rows["how"].to_list() else "warning"
     words = [
         f"{row['worker']} held lease {row['lease_token']} until {row['locked_until']:%H:%M:%S}Z, "
         f"{row['how']}"
         for row in rows.to_dicts()
     ]
     told = rows.with_columns(detail=polars.Series(words, dtype=polars.String))
-    return _jobs("stuck_lease", severity, "Jobs with a lease that its holder did not end", told)
+    title = "Jobs with a lease that its holder did not end"
+    return _jobs(warehouse, "stuck_lease", severity, title, told)
 
 
-def _metrics(rows: polars.DataFrame) -> Finding | None:
+def _metrics(rows: polars.DataFrame, *, whole: bool) -> Finding | None:
     if rows.is_empty():
         return None
     words = [f"{row['worker']}: {row['in_log']} {row['counted']} in the log, {row['in_metrics']} "
              "in the metrics" for row in rows.iter_rows(named=True)]  # fmt: skip
     workers = tuple(rows["worker"].unique(maintain_order=True).to_list())
     title = "Workers for which metrics and log disagree; the log is right"
-    return Finding("metrics_disagree", "info", _counted(title, len(workers)), workers, _some(words))
+    told = _some(words) + ("" if whole else " (over the whole log, not this window)")
+    return Finding("metrics_disagree", "info", _counted(title, len(workers)), workers, told)
 
 
 def _keys(
@@ -162,12 +235,10 @@ def _keys(
     compared: polars.DataFrame,
     status: str,
     detail: str,
-    command: str = "",
+    mend: str = "",
 ) -> Finding | None:
     keys = tuple(compared.filter(polars.col("status") == status)["key"].to_list())
-    return (
-        Finding(kind, severity, _counted(title, len(keys)), keys, detail, command) if keys else None
-    )
+    return Finding(kind, severity, _counted(title, len(keys)), keys, detail, mend) if keys else None
 
 
 def _status(reconciliation: Reconciliation, status: str, kind: str, title: str) -> Finding | None:
@@ -178,7 +249,7 @@ def _status(reconciliation: Reconciliation, status: str, kind: str, title: str) 
     detail = ""
     if status == "differs":
         columns = reconciliation.changed_cells_by_column
-        detail = _some([f"{column}: {cells} cells" for column, cells in columns.items()])
+        detail = _some([f"{column}: {counted(cells, 'cell')}" for column, cells in columns.items()])
     return Finding(kind, "problem", _counted(title, count), keys, detail)
 
 
@@ -191,5 +262,12 @@ def _some(words: list[str]) -> str:
     return "; ".join(words[:_NAMED]) + (f"; and {left} more" if left > 0 else "")
 
 
-def _or_clean(found: list[Finding], clean: str) -> list[Finding]:
-    return found or [Finding("clean", "info", clean)]
+def _or_clean(
+    found: list[Finding | None], clean: str, window: _Window | None = None
+) -> list[Finding]:
+    """What was found; where that is nothing, or notes of no kind of its own, also ``clean``."""
+    told = [finding for finding in found if finding]
+    if any(finding.kind != "noted" for finding in told):
+        return told
+    where = " in this window" if window and window.narrow else ""
+    return [Finding("clean", "info", clean + where), *told]

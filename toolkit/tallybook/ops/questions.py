@@ -6,7 +6,7 @@ from typing import Any
 import polars
 
 from tallybook.errors import BadInput
-from tallybook.ops import statements, windows
+from tallybook.ops import windows
 from tallybook.ops.warehouse import Warehouse
 from tallybook.ops.windows import Instant, Window
 
@@ -146,7 +146,7 @@ def span(
 ) -> tuple[datetime, datetime]:
     """The asked span, else that of the log (or of the arrivals); its end is not part of it."""
     named = windows.named_zone(zone)
-    first, last = warehouse.sql(statements.query(of)).fetchall()[0]
+    first, last = warehouse.frame(of).row(0)
     epoch = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
     start = windows.instant(since, named) or first or epoch
     end = windows.instant(until, named) or (last or start) + timedelta(microseconds=1)

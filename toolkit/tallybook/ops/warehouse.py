@@ -13,6 +13,7 @@ from tallybook import layout
 from tallybook.errors import TallybookError
 from tallybook.layout import Layout
 from tallybook.ops import history, loading, marks, metrics, statements
+from tallybook.ops.interrupts import interruptible
 from tallybook.ops.judge import Verdict
 from tallybook.ops.wording import counted
 
@@ -42,7 +43,8 @@ class Warehouse:
         self.book = book
         self._connection = _connect()
         try:
-            self._load(place)
+            with interruptible():
+                self._load(place)
         except OSError as error:
             raise TallybookError(f"cannot read {error.filename}: {error.strerror}") from error
         self.out = layout.out_dir(out, self.node_id)
@@ -79,7 +81,8 @@ class Warehouse:
         return str(named[0][0]) if named else place.root.resolve().name
 
     def _rows(self, query: str, params: Any = None) -> list[tuple[Any, ...]]:
-        return self._connection.execute(query, params or []).fetchall()
+        with interruptible():
+            return self._connection.execute(query, params or []).fetchall()
 
     # what a notebook asks
 
@@ -88,11 +91,13 @@ class Warehouse:
 
         ``.pl()`` gives Polars, ``.arrow()`` Arrow, ``.fetchall()`` tuples.
         """
-        return self._connection.sql(query, params=params)
+        with interruptible():
+            return self._connection.sql(query, params=params)
 
     def frame(self, name: str, params: Any = None) -> polars.DataFrame:
         """The Polars frame of the statement ``queries/<name>.sql``."""
-        frame: polars.DataFrame = self.sql(statements.query(name), params).pl()
+        with interruptible():
+            frame: polars.DataFrame = self.sql(statements.query(name), params).pl()
         return frame
 
     @property
@@ -111,11 +116,13 @@ class Warehouse:
         """What makes every answer incomplete, a sentence each; empty for a whole log."""
         notes = [f"{line.file} line {line.line} (byte {line.byte_offset}) cannot be read: "
                  f"{line.reason}" for line in self._bad_lines]  # fmt: skip
-        for writer, first, last in self.gaps.iter_rows():
-            notes.append(
-                f"writer {writer[:8]} has no events {first} to {last}" + self._by(writer, last)
-            )
-        return notes
+        return notes + self.losses
+
+    @property
+    def losses(self) -> list[str]:
+        """A sentence a hole of the log, with who saw what is lost."""
+        return [f"writer {writer[:8]} has no events {first} to {last}" + self._by(writer, last)
+                for writer, first, last in self.gaps.iter_rows()]  # fmt: skip
 
     def _by(self, writer: str, last: int) -> str:
         """Who saw the last event of a hole, as the end of a sentence."""

@@ -62,13 +62,18 @@ def length(every: str, span: timedelta) -> timedelta:
     return step
 
 
+def require_order(since: datetime, until: datetime) -> None:
+    """Raise BadInput where ``since`` is not before ``until``."""
+    if until <= since:
+        raise BadInput(f"since {since.isoformat()} is not before until {until.isoformat()}")
+
+
 def split(since: datetime, until: datetime, step: timedelta, zone: ZoneInfo) -> list[Window]:
     """The windows that cover ``since`` to ``until``, counted from each midnight of ``zone``.
 
     A window never crosses midnight; a day window has 23 or 25 hours where the zone says so.
     """
-    if until <= since:
-        raise BadInput(f"since {since.isoformat()} is not before until {until.isoformat()}")
+    require_order(since, until)
     if (until - since) / step > MOST_WINDOWS:
         raise BadInput(f"more than {MOST_WINDOWS:,} windows of {step}; choose a longer one")
     windows: list[Window] = []

@@ -8,15 +8,15 @@ import polars
 
 from tallybook.ops import questions
 from tallybook.ops.charts import drawing
-from tallybook.ops.charts.drawing import BLUE, GREEN, ORANGE, PURPLE, RED, WIDTH, Chart
+from tallybook.ops.charts.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, WIDTH, Chart
 from tallybook.ops.leases import stuck_leases
 from tallybook.ops.warehouse import Warehouse
 from tallybook.ops.windows import Instant
 
 _MOST_LANES = 24
 _MOST_STUCK = 500
-_HOWS = ("expired", "refused", "reboot", "overdue", "late")
-_COLOURS = (RED, PURPLE, "#000000", ORANGE, GREEN)
+_HOWS = ("expired", "refused", "reboot", "overdue", "late", "worker died")
+_COLOURS = (RED, PURPLE, "#000000", ORANGE, GREEN, GREY)
 
 
 def lease_lanes(
@@ -49,7 +49,7 @@ def lease_lanes(
 def _stuck(warehouse: Warehouse, since: Instant, until: Instant, zone: str) -> polars.DataFrame:
     start, end = questions.span(warehouse, since, until, zone)
     over = polars.coalesce("refused_at", "ended_at", "locked_until")
-    found = stuck_leases(warehouse).with_columns(over_at=over)
+    found = stuck_leases(warehouse, until=until, zone=zone).with_columns(over_at=over)
     inside = (polars.col("leased_at") < end) & (polars.col("over_at") >= start)
     clipped = found.filter(inside).with_columns(
         leased_at=polars.col("leased_at").clip(start, end),

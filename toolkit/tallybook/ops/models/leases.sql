@@ -94,7 +94,11 @@ select
         when 'job.snoozed' then 'snoozed'
         when 'job.released' then 'released'
         when 'job.cancelled' then 'cancelled'
-        when 'job.lease_expired' then case when first_ends.reason = 'reboot' then 'reboot' else 'expired' end
+        when 'job.lease_expired' then case first_ends.reason
+            when 'reboot' then 'reboot'
+            when 'worker_dead' then 'worker died'
+            else 'expired'
+        end
         else 'open'
     end as how,
     first_ends.duration_ms,

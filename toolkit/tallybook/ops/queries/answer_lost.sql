@@ -1,4 +1,4 @@
--- one row a job with a run whose answer was lost on its way
+-- one row a job with a run whose answer was lost on its way; only in the window $since to $until, where given
 select
     events.job_id,
     jobs.idempotency_key,
@@ -10,5 +10,7 @@ select
 from events
 left join jobs on jobs.job_id = events.job_id
 where events.event in ('job.retry_scheduled', 'job.dead') and events.error_type = 'AnswerLost'
+    and ($since::timestamptz is null or events.occurred_at >= $since::timestamptz)
+    and ($until::timestamptz is null or events.occurred_at < $until::timestamptz)
 group by events.job_id, jobs.idempotency_key
 order by first_at, events.job_id

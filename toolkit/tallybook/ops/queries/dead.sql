@@ -1,4 +1,4 @@
--- one row a job that lies in the dead letters now
+-- one row a job that lies in the dead letters now; only and died in the window $since to $until, where given
 select
     jobs.job_id,
     jobs.idempotency_key,
@@ -10,5 +10,7 @@ select
 from jobs
 inner join events on events.job_id = jobs.job_id and events.event = 'job.dead'
 where jobs.status = 'dead' and jobs.pruned_at is null
+    and ($since::timestamptz is null or jobs.finished_at >= $since::timestamptz)
+    and ($until::timestamptz is null or jobs.finished_at < $until::timestamptz)
 group by all
 order by jobs.finished_at, jobs.job_id

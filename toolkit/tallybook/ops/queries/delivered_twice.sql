@@ -1,4 +1,4 @@
--- one row a job whose server answered that it had the request already
+-- one row a job whose server answered that it had the request already; only in the window $since to $until, where given
 select
     events.job_id,
     jobs.idempotency_key,
@@ -10,5 +10,7 @@ select
 from events
 left join jobs on jobs.job_id = events.job_id
 where events.replayed
+    and ($since::timestamptz is null or events.occurred_at >= $since::timestamptz)
+    and ($until::timestamptz is null or events.occurred_at < $until::timestamptz)
 group by events.job_id, jobs.idempotency_key
 order by first_at, events.job_id

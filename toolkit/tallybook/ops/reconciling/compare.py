@@ -12,6 +12,7 @@ import polars
 
 from tallybook.errors import BadInput
 from tallybook.ops import statements
+from tallybook.ops.interrupts import interruptible
 from tallybook.ops.reconciling import plan, reading
 from tallybook.ops.reconciling.plan import Cell
 from tallybook.ops.reconciling.reading import Side, Table
@@ -47,7 +48,11 @@ def reconcile(
     has no value of its type makes its row unreadable. Raises BadInput for an unknown column.
     """
     keys = (key,) if isinstance(key, str) else tuple(key)
-    with duckdb.connect() as connection, TemporaryDirectory(prefix="tallybook-reconcile-") as aside:
+    with (
+        interruptible(),
+        duckdb.connect() as connection,
+        TemporaryDirectory(prefix="tallybook-reconcile-") as aside,
+    ):
         connection.execute("load icu; set TimeZone = 'UTC'")
         connection.execute(statements.model("typing_cells"))
         local = reading.read(connection, "local", left, Path(aside))

@@ -1,0 +1,48 @@
+"""Ctrl-C in the middle of a query ends a command as interrupted, not as an unexpected error."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+from ops_logs import Log
+
+from tallybook import ops
+from tallybook.cli.main import main
+from tallybook.ops import statements
+from tallybook.ops.reconciling import reading
+
+LONG = (
+    "select count(*) from range(100000000) as a, range(100000000) as b where a.range % 7 = b.range"
+)
+
+
+def interrupt_soon() -> None:
+    threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGINT]).start()
+
+
+@pytest.mark.parametrize("ask", ["frame", "_rows"])
+def test_an_interrupted_question_is_a_keyboard_interrupt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: str
+) -> None:
+    Log(tmp_path)
+    with ops.open(tmp_path) as warehouse:
+        monkeypatch.setattr(statements, "query", lambda name: name)
+        interrupt_soon()
+        with pytest.raises(KeyboardInterrupt):
+            getattr(warehouse, ask)(LONG)
+
+
+def test_an_interrupted_reconcile_is_exit_130_and_one_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def slow(connection: object, *_: object) -> None:
+        interrupt_soon()
+        connection.execute(LONG)  # type: ignore[attr-defined] # a DuckDB connection
+
+    monkeypatch.setattr(reading, "read", slow)
+    assert main(["reconcile", "x.csv", "--local", "y.csv", "--key", "id"]) == 130
+    assert capsys.readouterr().err == "tallybook: interrupted\n"
