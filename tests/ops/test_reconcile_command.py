@@ -46,6 +46,52 @@ def test_a_row_that_cannot_be_read_is_exit_4(
     assert code == 4 and "unreadable cloud" in shown
 
 
+@pytest.mark.parametrize("place", ["local.csv", "local.csv/below"])
+def test_an_out_that_can_be_no_folder_is_refused_before_anything_is_read(
+    pair: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    (tmp_path / "cloud.csv").unlink()
+    code, shown, said = run(capsys, *pair, "--out", str(tmp_path / place))
+    assert (code, shown) == (2, "") and "local.csv is a file; name a folder" in said
+
+
+def test_an_empty_cache_is_said_and_is_incomplete_where_the_log_is(
+    pair: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = Log(tmp_path / "book")
+    asked = [pair[0], "--book", str(tmp_path / "book"), "--key", "id"]
+    code, _, said = run(capsys, *asked)
+    assert code == 2 and "is empty: there is nothing to compare" in said
+    log.seq += 1
+    log.enqueued("j", 1)
+    code, _, said = run(capsys, *asked)
+    assert code == 4 and "has no events 2 to 2" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "words"),
+    [
+        ("x.parquet", b"junk and more", "is a damaged Parquet file"),
+        ("x.parquet", b"PAR1 and no end", "is no readable Parquet file"),
+        ("x.xlsx", b"PK\x03\x04\x00\x00", "is a workbook; save it as CSV first"),
+        ("x.xlsx", b"junk", "is a damaged workbook"),
+        ("x.csv", b"PK\x03\x04\x00\x00", "is a zip archive or workbook"),
+        ("x.xls", b"\xd0\xcf\x11\xe0\x00", "is a workbook"),
+    ],
+)
+def test_a_file_of_another_kind_is_named_as_what_it_is(
+    pair: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    data: bytes,
+    words: str,
+) -> None:
+    (tmp_path / name).write_bytes(data)
+    code, _, said = run(capsys, str(tmp_path / name), *pair[1:])
+    assert code == 2 and words in said and said.count("\n") == 1
+
+
 def test_bad_input_is_one_line_and_exit_2(
     pair: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,8 @@ def run(args: argparse.Namespace) -> int:
     from tallybook import ops
 
     types = dict(_typed(given) for given in args.types)
+    if args.out:
+        _require_folder(Path(args.out))
     if args.local:
         found, notes = ops.reconcile(args.local, args.export, key=args.key, types=types), []
     else:
@@ -73,21 +76,34 @@ def _warehouse(book: str | None) -> Warehouse:
     return ops.open(find_book(book))
 
 
+def _require_folder(folder: Path) -> None:
+    """Raise BadInput where the files of ``--out`` cannot be written; asked before the long work."""
+    above = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not above.is_dir():
+        raise BadInput(f"--out {folder}: {above} is a file; name a folder")
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise BadInput(f"--out {folder}: no right to write into {above}")
+
+
 def _write(found: Reconciliation, folder: Path) -> None:
     """Three files that keep null apart from '' and every key as it is."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     summary = json.dumps(found.as_json(), ensure_ascii=False, indent=1) + "\n"
-    (folder / "reconciliation.json").write_text(summary, "utf-8")
-    found.differences.write_ndjson(folder / "differences.ndjson")
-    found.rows.write_ndjson(folder / "rows.ndjson")
-    found.unreadable.write_ndjson(folder / "unreadable.ndjson")
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (folder / "reconciliation.json").write_text(summary, "utf-8")
+        found.differences.write_ndjson(folder / "differences.ndjson")
+        found.rows.write_ndjson(folder / "rows.ndjson")
+        found.unreadable.write_ndjson(folder / "unreadable.ndjson")
+    except OSError as error:
+        raise BadInput(f"--out {folder}: cannot be written: {error.strerror or error}") from None
 
 
 def _text(found: Reconciliation, warnings: list[str]) -> str:
     statuses = [{"status": status.replace("_", " "), "rows": count}
                 for status, count in found.statuses.items() if count]  # fmt: skip
     parts = [
-        f"{found.rows_local} rows local, {found.rows_cloud} rows in the cloud",
+        f"{output.counted(found.rows_local, 'row')} local, "
+        f"{output.counted(found.rows_cloud, 'row')} in the cloud",
         output.table(statuses, ["status", "rows"]),
     ]
     if found.differences.height:
@@ -109,4 +125,8 @@ def _first(found: Reconciliation) -> str:
         found.differences.head(_SHOWN).to_dicts(), ["key", "column", "local", "cloud"]
     )
     left = found.differences.height - _SHOWN
-    return shown + (f"\nand {left} more changed cells; --out DIR writes all" if left > 0 else "")
+    return shown + (
+        f"\nand {output.counted(left, 'more changed cell')}; --out DIR writes all"
+        if left > 0
+        else ""
+    )

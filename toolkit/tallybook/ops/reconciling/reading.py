@@ -25,6 +25,8 @@ Table = str | Path | polars.DataFrame | Warehouse
 
 _GZIP = b"\x1f\x8b"
 _PARQUET = b"PAR1"
+_ZIP = b"PK\x03\x04"
+_OLE = b"\xd0\xcf\x11\xe0"
 _REJECTED = "select line, error_message, csv_line from rejected order by line"
 
 
@@ -74,6 +76,8 @@ def _read_file(connection: duckdb.DuckDBPyConnection, name: str, path: Path, asi
     kind = path.name.lower().removesuffix(".gz")
     if head.startswith(_PARQUET):
         return _read_parquet(connection, name, path, plain)
+    if wrong := _wrong_kind(head, kind):
+        raise BadInput(f"{path} {wrong}")
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise BadInput(f"{path} is UTF-16; write it as UTF-8 first")
     if kind.endswith((".ndjson", ".jsonl")):
@@ -81,6 +85,17 @@ def _read_file(connection: duckdb.DuckDBPyConnection, name: str, path: Path, asi
     if kind.endswith(".json"):
         return _read_json(connection, name, path, plain, head)
     return _read_csv(connection, name, path, plain, "\t" if kind.endswith(".tsv") else ",")
+
+
+def _wrong_kind(head: bytes, kind: str) -> str:
+    """What a file is that is none of the kinds read here, by its first bytes or its ending."""
+    if kind.endswith((".parquet", ".pq")):
+        return "is a damaged Parquet file: it does not begin with PAR1"
+    if head.startswith((_ZIP, _OLE)) or kind.endswith((".xlsx", ".xls", ".ods")):
+        damaged = "" if head.startswith((_ZIP, _OLE)) else "damaged "
+        what = "workbook" if kind.endswith((".xlsx", ".xls", ".ods")) else "zip archive or workbook"
+        return f"is a {damaged}{what}; save it as CSV first"
+    return ""
 
 
 def _unpacked(path: Path, target: Path) -> Path:
@@ -101,10 +116,19 @@ def _read_cache(connection: duckdb.DuckDBPyConnection, name: str, warehouse: War
     cache = cached.cache_as_of(warehouse)
     entries = [{"key": key} | jsons.row(_rewritten(jsons.parse(value)))
                for key, value in cache.select("key", "value").iter_rows()]  # fmt: skip
-    columns = list(dict.fromkeys(column for entry in entries for column in entry)) or ["key"]
-    frame = _frame(columns, entries)
-    flying = cache["pending"] if entries else polars.Series(dtype=polars.Boolean)
-    return _from_frame(connection, name, f"the cache of {warehouse.book}", frame, flying)
+    if not entries:
+        raise _empty(warehouse)
+    columns = list(dict.fromkeys(column for entry in entries for column in entry))
+    source = f"the cache of {warehouse.book}"
+    return _from_frame(connection, name, source, _frame(columns, entries), cache["pending"])
+
+
+def _empty(warehouse: Warehouse) -> TallybookError:
+    """Nothing is cached: that says nothing about the other side, least of all where lines lack."""
+    words = f"the cache of {warehouse.book} is empty: there is nothing to compare"
+    if notes := warehouse.notes:
+        return IncompleteInput(f"{words}, and its log is incomplete: {notes[0]}")
+    return BadInput(f"{words}; name another book, or a file with --local")
 
 
 def _rewritten(value: object) -> object:
