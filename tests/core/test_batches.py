@@ -27,6 +27,8 @@ def new(dice: random.Random) -> New:
     """A job of any kind, now and then with a key that another may have."""
     wait: dict[str, Any] = dice.choice([{}, {}, {"delay_s": 5.0}])
     key = dice.choice([None, None, f"k{dice.randrange(20)}"])
+    if dice.random() < 0.2:
+        wait["expires_after_s"] = 40.0
     return New(dice.choice("ab"), {"n": dice.randrange(2)}, key, dice.choice([0, 0, 4]), **wait)
 
 
@@ -49,7 +51,7 @@ def live_in_batches(book: Book, clock: FakeClock, dice: random.Random, steps: in
         want = dice.choice([None, Want(dice.choice("vw"), dice.choice([(), ("a",)]), 30, 5)])
         held += book.turn([settled(book, dice, job) for job in ended], want).jobs
         clock.advance(dice.choice([0.1, 2, 31]))
-        dice.choice([book.rescue, lambda: None])()
+        dice.choice([book.rescue, book.expire, lambda: None])()
         if dice.random() < 0.1:
             clock.reboot()
 

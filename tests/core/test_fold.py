@@ -45,7 +45,10 @@ def live_a_little(book: Book, clock: FakeClock, dice: random.Random, steps: int)
         if kind == "enqueue":
             key = dice.choice([None, f"k{step}"])
             delay = dice.choice([None, 5.0])
-            book.enqueue("a", {"n": step}, idempotency_key=key, delay_s=delay)
+            expires = dice.choice([None, None, 45.0])
+            book.enqueue(
+                "a", {"n": step}, idempotency_key=key, delay_s=delay, expires_after_s=expires
+            )
         elif kind == "claim":
             job = book.claim(dice.choice(["w1", "w2"]), lease_s=30)
             held += [job] if job else []
@@ -53,7 +56,7 @@ def live_a_little(book: Book, clock: FakeClock, dice: random.Random, steps: int)
             settle_one(book, dice, held.pop(dice.randrange(len(held))))
         else:
             clock.advance(dice.choice([1, 20, 40]))
-            dice.choice([book.rescue, lambda: None])()
+            dice.choice([book.rescue, book.expire, lambda: None])()
             if dice.random() < 0.1:
                 clock.reboot()
 

@@ -62,6 +62,11 @@ def boot_id() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
 
 
+def boot_mark(boot_id: str) -> str:
+    """The few letters by which a row names the boot in which something of it happened."""
+    return boot_id[:8]
+
+
 def to_text(moment: datetime) -> str:
     """RFC 3339 in UTC with six digits and ``Z``; sorts as text."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"

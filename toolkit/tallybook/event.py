@@ -47,7 +47,7 @@ EVENTS: Mapping[str, tuple[str, ...]] = {
     "job.enqueued": (
         *_JOB, "payload", "payload_digest", "priority", "idempotency_key", "enqueued_from",
         "max_attempts", "delay_ms", "next_attempt_at", "resource", "ordering_key", "expires_at",
-        "timeout_s", "redacted",
+        "expires_after_ms", "timeout_s", "redacted",
     ),
     "job.deduplicated": (
         *_JOB, "idempotency_key", "payload_digest", "enqueued_from", "redacted",

@@ -38,7 +38,7 @@ class Tables(Protocol):
         ...
 
     def timed_jobs(self) -> Iterable[Job]:
-        """The jobs that boot time is kept of: leased ones, and those that wait for an instant."""
+        """The open jobs that boot time is kept of: leased, waiting for an instant, or to expire."""
         ...
 
     def put_entry(self, entry: Entry) -> None:
@@ -128,11 +128,12 @@ class MemoryTables:
         self.jobs.pop(job_id, None)
 
     def timed_jobs(self) -> Iterable[Job]:
-        """The jobs that boot time is kept of: leased ones, and those that wait for an instant."""
+        """The open jobs that boot time is kept of: leased, waiting for an instant, or to expire."""
         return [
             job
             for job in self.jobs.values()
-            if job.status == Status.LEASED or (job.status == Status.PENDING and job.due_boot_us)
+            if job.status == Status.LEASED
+            or (job.status == Status.PENDING and (job.due_boot_us or job.expire_boot_us))
         ]
 
     def put_entry(self, entry: Entry) -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tallybook.clock import Moment
+from tallybook.clock import Moment, boot_mark, from_text
 from tallybook.event import Event, record
 from tallybook.settings import TopicSettings
 
@@ -106,7 +106,7 @@ class Job(NamedTuple):
     enqueued_from: str | None = None
     resource: str | None = None
     ordering_key: str | None = None
-    expires_at: str | None = None
+    expires_after_ms: int | None = None
     timeout_s: float | None = None
     created_at: str = ""
     # what events change, from ``status`` on
@@ -117,6 +117,10 @@ class Job(NamedTuple):
     delay_ms: int | None = None
     due_boot_us: int = 0
     due_at: str = ""
+    expires_at: str | None = None
+    expire_boot_us: int = 0
+    finished_boot: str = ""
+    finished_boot_us: int = 0
     last_error: str | None = None
     error_type: str | None = None
     locked_by: str | None = None
@@ -146,7 +150,44 @@ class Job(NamedTuple):
             "correlation_id": self.correlation_id,
         }
 
+    def is_expired(self, moment: Moment) -> bool:
+        """Whether its ``expires_after`` has passed by boot time."""
+        return 0 < self.expire_boot_us <= moment.boot_us
+
+    def ended_s(self, moment: Moment) -> float | None:
+        """Seconds since a final job ended; None while it is open. By boot time within one boot,
+        by wall time over a reboot."""
+        if self.finished_at is None:
+            return None
+        if self.finished_boot == boot_mark(moment.boot_id):
+            return (moment.boot_us - self.finished_boot_us) / 1e6
+        return max((moment.now - from_text(self.finished_at)).total_seconds(), 0.0)
+
+    def holds_key(self, rules: TopicSettings, moment: Moment) -> bool:
+        """Whether its idempotency key stands for this job: while it is open, and for
+        ``dedupe_window_s`` after its end."""
+        ended_s = self.ended_s(moment)
+        return ended_s is None or ended_s < rules.dedupe_window_s
+
     # rules: what follows from this job now
+
+    def expire(self) -> Event:
+        """The event of a pending job that is of no use any more."""
+        why = {
+            "attempt_count": self.attempt_count,
+            "error_type": "Expired",
+            "error": f"not done by {self.expires_at}",
+            "reason": "expired",
+        }
+        return Event("job.dead", self.named() | why)
+
+    def prune(self, rules: TopicSettings, moment: Moment) -> Event | None:
+        """The event of a final job going from the tables; None while it is to be kept."""
+        keep_s = rules.keep_dead_s if self.status == Status.DEAD else rules.keep_done_s
+        ended_s = self.ended_s(moment)
+        if not keep_s or ended_s is None or ended_s < keep_s or self.holds_key(rules, moment):
+            return None
+        return Event("job.pruned", self.named() | {"reason": self.status})
 
     def lease(self, worker: str, lease_ms: int, locked_until: str) -> Event:
         """The event of ``worker`` taking this pending job for ``lease_ms``."""
@@ -240,9 +281,9 @@ class Job(NamedTuple):
             return [self._done(outcome)]
         if outcome.settle == "snooze":
             return [self._snoozed(outcome, moment)]
-        if outcome.settle == "retry" and not self._out_of_attempts(outcome):
+        if self._may_retry(outcome, moment):
             return [self._retry(outcome, rules, dice, moment)]
-        reason = "permanent" if outcome.settle == "dead" else "out_of_attempts"
+        reason = self._dead_reason(outcome)
         counted = {"attempt_count": self.attempt_count + outcome.counted, "reason": reason}
         return [Event("job.dead", outcome.fields() | outcome.error_fields() | counted)]
 
@@ -260,6 +301,15 @@ class Job(NamedTuple):
             "next_attempt_at": outcome.until or moment.wall(delay_ms or 0),
         }
         return Event("job.snoozed", outcome.fields() | waits)
+
+    def _may_retry(self, outcome: Outcome, moment: Moment) -> bool:
+        left = not self._out_of_attempts(outcome) and not self.is_expired(moment)
+        return outcome.settle == "retry" and left
+
+    def _dead_reason(self, outcome: Outcome) -> str:
+        if outcome.settle == "dead":
+            return "permanent"
+        return "out_of_attempts" if self._out_of_attempts(outcome) else "expired"
 
     def _out_of_attempts(self, outcome: Outcome) -> bool:
         return outcome.counted and self.attempt_count + 1 >= self.max_attempts

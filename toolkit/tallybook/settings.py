@@ -5,7 +5,8 @@
                             sync_interval_ms, payload, checkpoint_events
 [worker]                    metrics_interval_s
 [topics."NAME"]             max_attempts, backoff_first_s, backoff_base, backoff_cap_s,
-                            jitter, jitter_cap_s, max_rescues, payload, redact
+                            jitter, jitter_cap_s, max_rescues, dedupe_window_s,
+                            keep_done_s, keep_dead_s, payload, redact
 """
 
 from __future__ import annotations
@@ -53,7 +54,10 @@ class WorkerSettings:
 
 @dataclass(frozen=True, slots=True)
 class TopicSettings:
-    """Rules of a topic. The delay before attempt n + 1 is first · base^(n-1), capped, + jitter."""
+    """Rules of a topic. The delay before attempt n + 1 is first · base^(n-1), capped, + jitter.
+
+    ``keep_done_s`` and ``keep_dead_s`` are times after which a final job is pruned; 0: never.
+    """
 
     max_attempts: int = 10
     max_rescues: int = 3
@@ -62,6 +66,9 @@ class TopicSettings:
     backoff_cap_s: float = 300.0
     jitter: float = 0.2
     jitter_cap_s: float = 30.0
+    dedupe_window_s: float = 86400.0
+    keep_done_s: float = 7 * 86400.0
+    keep_dead_s: float = 0.0
     payload: str = ""
     redact: tuple[str, ...] = ()
 
@@ -142,6 +149,9 @@ _LARGEST: Mapping[str, float] = {
     "backoff_cap_s": 86400 * 30,
     "jitter": 1,
     "jitter_cap_s": 86400,
+    "dedupe_window_s": 86400 * 366,
+    "keep_done_s": 86400 * 3660,
+    "keep_dead_s": 86400 * 3660,
 }
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "durability": ("full", "interval"),

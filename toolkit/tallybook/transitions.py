@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from tallybook.clock import from_text
+from tallybook.clock import boot_mark, from_text, to_text
 from tallybook.errors import FoldRefused
 from tallybook.event import Event
 from tallybook.job import Job, Status
@@ -25,6 +25,7 @@ def enqueued(event: Event, ordinal: int) -> Job:
     """The job that ``job.enqueued`` makes; ``ordinal`` is its place in the history."""
     delay_ms, next_attempt_at = event.get("delay_ms"), event.get("next_attempt_at")
     field, get = event.fields, event.fields.get
+    expires_after_ms = get("expires_after_ms")
     return Job(
         job_id=field["job_id"],
         topic=field["topic"],
@@ -43,6 +44,8 @@ def enqueued(event: Event, ordinal: int) -> Job:
         resource=get("resource"),
         ordering_key=get("ordering_key"),
         expires_at=get("expires_at"),
+        expires_after_ms=expires_after_ms,
+        expire_boot_us=event.boot_us + expires_after_ms * 1000 if expires_after_ms else 0,
         timeout_s=get("timeout_s"),
         created_at=event.occurred_at,
         updated_at=event.occurred_at,
@@ -114,7 +117,11 @@ def _free(job: Job, event: Event, status: Status) -> _Changes:
 
 
 def _final(job: Job, event: Event, status: Status) -> _Changes:
-    return _free(job, event, status) | {"finished_at": event.occurred_at}
+    return _free(job, event, status) | {
+        "finished_at": event.occurred_at,
+        "finished_boot": boot_mark(event.boot_id),
+        "finished_boot_us": event.boot_us,
+    }
 
 
 def _failed(event: Event) -> _Changes:
@@ -153,7 +160,17 @@ def _freed(job: Job, event: Event) -> _Changes:
 
 def _requeued(job: Job, event: Event) -> _Changes:
     anew = {"attempt_count": 0, "rescue_count": 0, "finished_at": None}
-    return _free(job, event, Status.PENDING) | anew
+    unfinished = {"finished_boot": "", "finished_boot_us": 0}
+    return _free(job, event, Status.PENDING) | anew | unfinished | _expiry(job, event)
+
+
+def _expiry(job: Job, event: Event) -> _Changes:
+    """A job that is requeued has all its time again."""
+    if not job.expires_after_ms:
+        return {}
+    expires_at = from_text(event.occurred_at) + timedelta(milliseconds=job.expires_after_ms)
+    expire_boot_us = event.boot_us + job.expires_after_ms * 1000
+    return {"expires_at": to_text(expires_at), "expire_boot_us": expire_boot_us}
 
 
 def _ended(job: Job, event: Event) -> _Changes:
@@ -198,14 +215,28 @@ FOLDED = frozenset(_FOLDS)
 
 
 def rebooted(job: Job, opened: Event) -> Job:
-    """A job after the machine started anew: its lease is over, its delay is counted on.
+    """A job after the machine started anew: its lease is over, its delay and its time to expire
+    are counted on.
 
-    What is left of a delay is taken from wall time, but never more than the whole delay.
+    What is left of them is taken from wall time, but never more than the whole.
     """
-    if job.status == Status.LEASED:
-        return job._replace(lease_boot_us=None)
-    if job.status != Status.PENDING or not job.due_boot_us:
+    if job.status in _FINAL:
         return job
-    left = from_text(job.next_attempt_at or opened.occurred_at) - from_text(opened.occurred_at)
-    left_ms = min(max(left / timedelta(milliseconds=1), 0), job.delay_ms or 0)
-    return job._replace(due_boot_us=opened.boot_us + int(left_ms * 1000))
+    changes: _Changes = {}
+    if job.expire_boot_us:
+        left = _left_us(job.expires_at, job.expires_after_ms, opened)
+        changes["expire_boot_us"] = max(opened.boot_us + left, 1)
+    if job.status == Status.LEASED:
+        changes["lease_boot_us"] = None
+    elif job.due_boot_us:
+        changes["due_boot_us"] = opened.boot_us + _left_us(
+            job.next_attempt_at, job.delay_ms, opened
+        )
+    return job._replace(**changes) if changes else job
+
+
+def _left_us(until: str | None, whole_ms: int | None, opened: Event) -> int:
+    """What is left of a wait after a reboot."""
+    left = from_text(until or opened.occurred_at) - from_text(opened.occurred_at)
+    left_ms = min(max(left / timedelta(milliseconds=1), 0), whole_ms or 0)
+    return int(left_ms * 1000)

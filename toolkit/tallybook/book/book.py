@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tallybook import layout as layouts
-from tallybook.book import changes
+from tallybook.book import ageing, changes
 from tallybook.book.caching import Write
 from tallybook.book.changes import Held, New, Receipt, Settled, Turn, Want
 from tallybook.book.entries import CachedBook
@@ -73,12 +73,14 @@ class Book(CachedBook):
         next_attempt_at: datetime | None = None,
         correlation_id: str | None = None,
         enqueued_from: str | None = None,
+        expires_after_s: float | None = None,
     ) -> Receipt:
         """Enqueue a job; once this returns, the job is on disk.
 
         With an ``idempotency_key`` that a job of this topic has: the same payload gives that job,
         another payload raises KeyConflict. Without one the job's own id is its key. Jobs of a
-        higher ``priority`` are claimed first. Raises BadInput for what cannot be kept.
+        higher ``priority`` are claimed first. After ``expires_after_s`` a job that is not done is
+        dead. Raises BadInput for what cannot be kept.
         """
         new = New(
             topic,
@@ -89,6 +91,7 @@ class Book(CachedBook):
             next_attempt_at,
             correlation_id,
             enqueued_from,
+            expires_after_s,
         )
         return self.enqueue_many([new])[0]
 
@@ -170,6 +173,30 @@ class Book(CachedBook):
             return [event for job in late for event in job.rescue(self.settings.topic(job.topic))]
 
         return self._journal.change(decide)
+
+    def expire(self, limit: int = ageing.BATCH) -> list[Event]:
+        """End pending jobs whose ``expires_after`` has passed; returns the events."""
+        with self._reading() as store:
+            if not store.queue.expired(self._clock.moment(), 1):
+                return []
+        return self._journal.change(lambda store, moment: ageing.expired(store, moment, limit))
+
+    def prune(self, limit: int = 1000, *, dry_run: bool = False) -> list[Job]:
+        """Take final jobs older than their topic keeps them out of the tables, at most ``limit``,
+        oldest first; the log keeps them. Returns those that went, or would with ``dry_run``."""
+        return ageing.prune(self, limit, dry_run)
+
+    def aged(self, after: int, limit: int = ageing.BATCH) -> tuple[list[Job], int]:
+        """Jobs that may be pruned, from behind the ``after``-th event on, and how far was looked;
+        0 at the end."""
+        with self._reading() as store:
+            return ageing.aged(store, self._clock.moment(), self.settings, after, limit)
+
+    def prune_these(self, jobs: Sequence[Job]) -> list[Event]:
+        """Prune those of ``jobs`` that still may go, in one change; returns the events."""
+        return self._journal.change(
+            lambda store, moment: ageing.pruned(store, moment, jobs, self.settings)
+        )
 
     def rescue_of(self, worker: str) -> list[Event]:
         """Log that ``worker`` died and take its jobs at once; returns the events.

@@ -18,11 +18,13 @@ from tallybook.job import Job, Outcome, Status
 from tallybook.settings import Settings
 
 _LONGEST_DELAY_S = 366 * 86400
+_MOST_EXPIRED = 1000
 
 
 @record
 class New:
-    """A job to enqueue. ``delay_s`` or ``next_attempt_at`` (with a zone) make it due later."""
+    """A job to enqueue. ``delay_s`` or ``next_attempt_at`` (with a zone) make it due later; after
+    ``expires_after_s`` it is dead unless it is done."""
 
     topic: str
     payload: Any
@@ -32,6 +34,7 @@ class New:
     next_attempt_at: datetime | None = None
     correlation_id: str | None = None
     enqueued_from: str | None = None
+    expires_after_s: float | None = None
 
     def checked(self, settings: Settings) -> dict[str, Any]:
         """The fields of ``job.enqueued`` but its id. Raises BadInput for what cannot be kept."""
@@ -48,7 +51,15 @@ class New:
             "enqueued_from": payloads.checked_text("enqueued from", self.enqueued_from),
             "max_attempts": settings.topic(self.topic).max_attempts,
             **self._due(),
+            **self._expiry(),
         }
+
+    def _expiry(self) -> dict[str, Any]:
+        if self.expires_after_s is None:
+            return {}
+        if not 0.001 <= self.expires_after_s <= _LONGEST_DELAY_S:
+            raise BadInput(f"expires after {self.expires_after_s:g} s: use 0.001 s to 366 days")
+        return {"expires_after_ms": round(self.expires_after_s * 1000)}
 
     def _due(self) -> dict[str, Any]:
         if self.delay_s is not None and self.next_attempt_at is not None:
@@ -130,7 +141,12 @@ def enqueue(
     Raises KeyConflict where a key belongs to a job with another payload.
     """
     keyed = [(job["topic"], job["idempotency_key"]) for job in jobs if job["idempotency_key"]]
-    known = store.queue.by_keys(keyed) if keyed else {}
+    found = store.queue.by_keys(keyed) if keyed else {}
+    known = {
+        key: (first.job_id, first.payload_digest)
+        for key, first in found.items()
+        if first.holds_key(settings.topic(first.topic), moment)
+    }
     events = []
     for job in jobs:
         key = (job["topic"], job["idempotency_key"])
@@ -153,6 +169,8 @@ def _new(job: dict[str, Any], moment: Moment) -> Event:
     made["idempotency_key"] = job["idempotency_key"] or job_id
     if job.get("delay_ms"):
         made["next_attempt_at"] = moment.wall(job["delay_ms"])
+    if job.get("expires_after_ms"):
+        made["expires_at"] = moment.wall(job["expires_after_ms"])
     return Event("job.enqueued", made)
 
 
@@ -168,11 +186,28 @@ def _again(job: dict[str, Any], first: tuple[str, str]) -> Event:
 
 
 def claim(store: Store, moment: Moment, want: Want) -> list[Event]:
-    """The events of the next due jobs being leased."""
-    ready = _alone(store.know(store.queue.ready(moment, want.topics, want.limit)))
+    """The events of the next due jobs being leased, and of those before them that expired."""
+    over, wanted = _ready(store, moment, want)
+    ready = _alone(store.know(wanted))
     lease_ms = round(want.lease_s * 1000)
     locked_until = moment.wall(lease_ms)
-    return [job.lease(want.worker, lease_ms, locked_until) for job in ready]
+    leased = [job.lease(want.worker, lease_ms, locked_until) for job in ready]
+    return [job.expire() for job in over] + leased
+
+
+def _ready(store: Store, moment: Moment, want: Want) -> tuple[list[Job], list[Job]]:
+    """Due jobs: those that expired, and at most ``want.limit`` that did not."""
+    asked = want.limit
+    while True:
+        found = store.queue.ready(moment, want.topics, asked)
+        over = [job for job in found if job.is_expired(moment)]
+        if not over:
+            return over, found
+        left = [job for job in found if not job.is_expired(moment)]
+        if len(left) >= want.limit or len(found) < asked or len(over) >= _MOST_EXPIRED:
+            store.know(over)
+            return over, left[: want.limit]
+        asked = want.limit + 4 * len(over)
 
 
 def _alone(ready: list[Job]) -> list[Job]:

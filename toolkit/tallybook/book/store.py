@@ -22,7 +22,7 @@ from tallybook.queue import sqlite as queue_sqlite
 from tallybook.queue.sqlite import SqliteQueue
 
 APPLICATION_ID = 0x54414C59  # "TALY"
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NOT_NOW = (
     sqlite3.SQLITE_BUSY,
@@ -117,8 +117,8 @@ class Store:
             self._queue.add(new)
         except sqlite3.IntegrityError as error:
             raise FoldRefused(
-                f"job.enqueued of a job, or with an idempotency key, that is there already, among "
-                f"{new[0].job_id} to {new[-1].job_id}: {error}"
+                f"job.enqueued of a job that is there already, among {new[0].job_id} to "
+                f"{new[-1].job_id}: {error}"
             ) from None
 
     def _forget(self) -> None:
@@ -150,7 +150,7 @@ class Store:
         self._known[job_id] = None
 
     def timed_jobs(self) -> Iterable[Job]:
-        """The jobs that boot time is kept of: leased ones, and those that wait for an instant."""
+        """The open jobs that boot time is kept of: leased, waiting for an instant, or to expire."""
         return self.know(list(self.queue.timed()))
 
     def put_entry(self, entry: Entry) -> None:

@@ -24,6 +24,7 @@ _OPTIONS: Mapping[str, tuple[type, ...]] = {
     "idempotency_key": (str,),
     "priority": (int,),
     "delay_s": (int, float),
+    "expires_after_s": (int, float),
     "correlation_id": (str,),
 }
 
@@ -35,6 +36,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--key", dest="idempotency_key", metavar="K", help="idempotency key")
     parser.add_argument("--priority", type=int, metavar="N", help="higher is claimed first")
     parser.add_argument("--delay", dest="delay_s", type=float, metavar="S", help="seconds")
+    parser.add_argument(
+        "--expires-after", dest="expires_after_s", type=float, metavar="S",
+        help="dead unless done in so many seconds",
+    )  # fmt: skip
     parser.add_argument("--correlation-id", metavar="ID", help="carried through all events")
     output.add_book(parser)
     output.add_json(parser)

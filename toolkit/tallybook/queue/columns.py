@@ -8,6 +8,7 @@ from tallybook import statements
 from tallybook.job import Job
 
 COLUMNS = tuple(name.removesuffix("_json") for name in Job._fields)
+_NARROW = {"payload": "'' as payload", "result": "null as result"}
 FIRST_CHANGING = COLUMNS.index("status")
 
 
@@ -15,6 +16,7 @@ def statements_of_jobs() -> Mapping[str, str]:
     """The statements of ``queue.sql``; a row that they read or write is a ``Job``."""
     filled = {
         "{columns}": ", ".join(COLUMNS),
+        "{narrow}": ", ".join(_NARROW.get(name, name) for name in COLUMNS),
         "{marks}": ", ".join("?" * len(COLUMNS)),
         "{changes}": ", ".join(f"{name} = ?" for name in COLUMNS[FIRST_CHANGING:]),
     }

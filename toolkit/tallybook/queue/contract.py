@@ -20,8 +20,9 @@ class Queue(Protocol):
         """The jobs of those ids that are here."""
         ...
 
-    def by_keys(self, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, str]]:
-        """{(topic, idempotency key): (job id, payload digest)} of the keys that jobs hold."""
+    def by_keys(self, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Job]:
+        """{(topic, idempotency key): job} of the keys that jobs have: the open one, else the
+        newest; without payload and result."""
         ...
 
     def add(self, jobs: Iterable[Job]) -> None:
@@ -41,7 +42,7 @@ class Queue(Protocol):
         ...
 
     def timed(self) -> Iterable[Job]:
-        """The jobs that are leased or wait for an instant of boot time."""
+        """The open jobs that are leased, wait for an instant of boot time, or expire at one."""
         ...
 
     def ready(self, moment: Moment, topics: Sequence[str], limit: int) -> list[Job]:
@@ -50,6 +51,14 @@ class Queue(Protocol):
 
     def late(self, moment: Moment, limit: int) -> list[Job]:
         """Leased jobs whose lease has run out by boot time."""
+        ...
+
+    def expired(self, moment: Moment, limit: int) -> list[Job]:
+        """Pending jobs whose time is over by boot time."""
+        ...
+
+    def by_age(self, after: int, limit: int) -> list[Job]:
+        """Jobs from behind the ``after``-th event on, oldest first; without payload and result."""
         ...
 
     def held_by(self, worker: str) -> list[Job]:

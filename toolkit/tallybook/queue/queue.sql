@@ -12,7 +12,7 @@ create table jobs (
   enqueued_from text,
   resource text,
   ordering_key text,
-  expires_at text,
+  expires_after_ms integer,
   timeout_s real,
   created_at text not null,
   status text not null,
@@ -22,6 +22,10 @@ create table jobs (
   delay_ms integer,
   due_boot_us integer not null,
   due_at text not null,
+  expires_at text,
+  expire_boot_us integer not null,
+  finished_boot text not null,
+  finished_boot_us integer not null,
   last_error text,
   error_type text,
   locked_by text,
@@ -34,7 +38,8 @@ create table jobs (
   payload text not null,
   result text
 ) strict;
-create unique index jobs_by_key on jobs (topic, idempotency_key) where idempotency_key <> job_id;
+create index jobs_by_key on jobs (topic, idempotency_key) where idempotency_key <> job_id;
+create index jobs_expiring on jobs (expire_boot_us) where status = 'pending' and expire_boot_us > 0;
 create index jobs_ready on jobs (priority desc, ordinal)
   where status = 'pending' and due_boot_us = 0 and due_at = '';
 create index jobs_ready_of_topic on jobs (topic, priority desc, ordinal)
@@ -69,25 +74,26 @@ select {columns} from jobs where job_id = ?
 select {columns} from jobs where job_id in (select value from json_each(?))
 
 -- name: by_keys
--- which jobs hold idempotency keys, with the digest of their payload; keys: [[topic, key], …].
--- a job without a key of its own has its id as the key
+-- the jobs that hold idempotency keys, or held them last, without payload and result;
+-- keys: [[topic, key], …]. a job without a key of its own has its id as the key
 with asked as (
-  select json_extract(value, '$[0]') as topic, json_extract(value, '$[1]') as key
+  select json_extract(value, '$[0]') as asked_topic, json_extract(value, '$[1]') as key
   from json_each(?)
 )
-select jobs.topic, jobs.idempotency_key, jobs.job_id, jobs.payload_digest
-from asked
-join jobs
-  on jobs.topic = asked.topic
-  and jobs.idempotency_key = asked.key
-  and jobs.idempotency_key <> jobs.job_id
-union all
-select jobs.topic, jobs.idempotency_key, jobs.job_id, jobs.payload_digest
-from asked
-join jobs
-  on jobs.job_id = asked.key
-  and jobs.idempotency_key = jobs.job_id
-  and jobs.topic = asked.topic
+select {narrow} from jobs
+where ordinal in (
+  select (
+    select ordinal from jobs
+    where topic = asked_topic and idempotency_key = key and idempotency_key <> job_id
+    order by status in ('pending', 'leased') desc, ordinal desc
+    limit 1
+  )
+  from asked
+  union all
+  select ordinal from asked
+  join jobs on job_id = key and idempotency_key = job_id and topic = asked_topic
+)
+order by status in ('pending', 'leased'), ordinal
 
 -- name: add
 -- a new job
@@ -111,6 +117,9 @@ delete from jobs where job_id = ?
 select {columns} from jobs where status = 'leased'
 union all
 select {columns} from jobs where status = 'pending' and due_boot_us > 0
+union all
+select {columns} from jobs
+where status = 'pending' and expire_boot_us > 0 and due_boot_us = 0
 
 -- name: aside
 -- whether jobs are due that had to wait, by boot time and by wall time; whether a topic is paused
@@ -173,6 +182,17 @@ select {columns} from jobs where status = 'leased' and lease_boot_us is null
 union all
 select {columns} from jobs where status = 'leased' and lease_boot_us <= ?
 limit ?
+
+-- name: expired
+-- pending jobs whose time is over
+select {columns} from jobs
+where status = 'pending' and expire_boot_us > 0 and expire_boot_us <= ?
+order by expire_boot_us
+limit ?
+
+-- name: by_age
+-- jobs from a place on, oldest first, without payload and result
+select {narrow} from jobs where ordinal > ? order by ordinal limit ?
 
 -- name: held_by
 -- what a worker holds

@@ -43,10 +43,11 @@ class SqliteQueue:
         """The jobs of those ids that are here."""
         return self._many("get_many", (orjson.dumps(job_ids).decode(),))
 
-    def by_keys(self, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, str]]:
-        """{(topic, idempotency key): (job id, payload digest)} of the keys that jobs hold."""
-        rows = self._connection.execute(_SQL["by_keys"], (orjson.dumps(keys).decode(),))
-        return {(topic, key): (job_id, digest) for topic, key, job_id, digest in rows}
+    def by_keys(self, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Job]:
+        """{(topic, idempotency key): job} of the keys that jobs have: the open one, else the
+        newest; without payload and result."""
+        found = self._many("by_keys", (orjson.dumps(keys).decode(),))
+        return {(job.topic, job.idempotency_key): job for job in found}
 
     def add(self, jobs: Iterable[Job]) -> None:
         """Keep new jobs."""
@@ -67,7 +68,7 @@ class SqliteQueue:
         self._connection.execute(_SQL["drop"], (job_id,))
 
     def timed(self) -> Iterable[Job]:
-        """The jobs that are leased or wait for an instant of boot time."""
+        """The open jobs that are leased, wait for an instant of boot time, or expire at one."""
         return self._many("timed", ())
 
     def ready(self, moment: Moment, topics: Sequence[str], limit: int) -> list[Job]:
@@ -77,6 +78,14 @@ class SqliteQueue:
     def late(self, moment: Moment, limit: int) -> list[Job]:
         """Leased jobs whose lease has run out by boot time."""
         return self._many("late", (moment.boot_us, limit))
+
+    def expired(self, moment: Moment, limit: int) -> list[Job]:
+        """Pending jobs whose time is over by boot time."""
+        return self._many("expired", (moment.boot_us, limit))
+
+    def by_age(self, after: int, limit: int) -> list[Job]:
+        """Jobs from behind the ``after``-th event on, oldest first; without payload and result."""
+        return self._many("by_age", (after, limit))
 
     def held_by(self, worker: str) -> list[Job]:
         """The jobs that ``worker`` holds a lease of, run out or not."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tallybook.book import Book
+from tallybook.book.ageing import Ageing
 from tallybook.book.upkeep import Upkeep
 from tallybook.errors import TallybookError
 from tallybook.event import Event
@@ -51,6 +52,7 @@ class Beat:
         self._counters = counters
         self._each_time = each_time
         self._upkeep = Upkeep(book)
+        self._ageing = Ageing(book)
         self._failed = 0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
@@ -116,6 +118,7 @@ class Beat:
         self._bury()
         book.catch_up()
         self._count(book.rescue())
+        self._ageing.step()
         interval_us = book.settings.worker.metrics_interval_s * 1_000_000
         if book.moment().boot_us - self._recorder.since.boot_us >= interval_us:
             self._recorder.record(len(self._running.all()))
