@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable
 from math import isfinite
 from typing import Any
+from unicodedata import category
 
 import orjson
 
@@ -17,6 +18,7 @@ MAX_ERROR_CHARACTERS = 20_000
 LARGEST_INTEGER = 2**53
 MAX_DEPTH = 100
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _TOPIC = re.compile(r"[\w.:/-]{1,200}")
 
 
@@ -150,6 +152,20 @@ def checked_text(name: str, text: str | None) -> str | None:
     if not 0 < size <= MAX_KEY_BYTES:
         raise BadInput(f"{name}: {size} bytes; use 1 to {MAX_KEY_BYTES}")
     return text
+
+
+def visible(text: str) -> str:
+    """Text on one line with nothing that could steer a terminal or turn its words around: control
+    characters, line ends and bidirectional marks stand as escapes."""
+    return "".join(_escape(c) if _is_hidden(c) else c for c in text)
+
+
+def _is_hidden(character: str) -> bool:
+    return category(character) in ("Cc", "Zl", "Zp", "Cs") or character in _BIDI
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape", "backslashreplace").decode("ascii")
 
 
 def clean(text: str) -> str:

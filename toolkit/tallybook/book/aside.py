@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 from tallybook.book import store as stores
@@ -39,21 +40,29 @@ def in_tables(store: Store) -> MemoryTables:
 def write_anew(path: Path, tables: MemoryTables, position: Position) -> Store:
     """Make ``tables`` the content of state.db: built aside, synced, renamed in; under the lock."""
     aside = begin_aside(path)
-    connection = stores.connect(str(aside))
-    connection.execute("pragma synchronous = off")
-    connection.execute("pragma journal_mode = off")
-    _fill(connection, tables, position)
-    finish_aside(Store(connection))
-    return swap_in(path, aside)
+    try:
+        with closing(stores.connect(str(aside))) as connection:
+            connection.execute("pragma synchronous = off")
+            connection.execute("pragma journal_mode = off")
+            _fill(connection, tables, position)
+            finish_aside(Store(connection))
+        return swap_in(path, aside)
+    finally:
+        sweep(path)
 
 
 def begin_aside(path: Path) -> Path:
     """An empty file beside state.db, to build a new one in; under the lock."""
-    for left in path.parent.glob(f".{path.name}.*.new*"):
-        left.unlink()
+    sweep(path)
     aside = path.with_name(f".{path.name}.{os.getpid()}.new")
     os.close(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     return aside
+
+
+def sweep(path: Path) -> None:
+    """Remove what a process that was ended left aside; under the lock, so it is of a dead one."""
+    for left in path.parent.glob(f".{path.name}.*.new*"):
+        left.unlink(missing_ok=True)
 
 
 def open_aside(aside: Path) -> Store:

@@ -53,10 +53,11 @@ def fold_anew(layout: Layout) -> Store:
         aside = asides.begin_aside(layout.state)
         try:
             _fold_after(layout, checkpoint, aside)
+            return asides.swap_in(layout.state, aside)
         except (LogDamaged, FoldRefused, sqlite3.DatabaseError) as error:
             log.warning("%s was passed over: %s", checkpoint.path, error)
-            continue
-        return asides.swap_in(layout.state, aside)
+        finally:
+            asides.sweep(layout.state)
     tables, position = fold_history(layout)
     return asides.write_anew(layout.state, tables, position)
 

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from tallybook.book import aside as asides
 from tallybook.book import news
 from tallybook.book import store as stores
 from tallybook.book.files import StateFiles
@@ -173,6 +174,7 @@ class Journal:
 
     def _open(self) -> None:
         """Open the state, folded anew where it is lost or ahead of the log, and catch up."""
+        asides.sweep(self._layout.state)
         store = stores.open_store(self._layout.state)
         lost = store.position() if store else Position()
         if store and stores.is_ahead(self._layout, lost):

@@ -185,7 +185,7 @@ def open_store(path: Path) -> Store | None:
     another program's database is in the way, sqlite3.OperationalError where it cannot be opened
     now: a full disk is no reason to fold anew.
     """
-    if not path.exists():
+    if not _is_readable(path):
         return None
     connection = connect(f"{path.resolve().as_uri()}?mode=rw")
     try:
@@ -217,12 +217,13 @@ def told(path: Path) -> Iterator[None]:
         raise kind(f"{path}: {error}; nothing was changed") from error
     except OSError as error:
         kind = NoRoom if error.errno in NO_ROOM else TallybookError
+        kind = BadInput if isinstance(error, PermissionError) else kind
         raise kind(f"{error.filename or path}: {error.strerror}; nothing was changed") from error
 
 
 def open_read_only(path: Path) -> Store | None:
     """As ``open_store`` with no right to write; leaves no file beside ``path``."""
-    if not path.exists():
+    if not _is_readable(path):
         return None
     wal = path.with_name(path.name + "-wal")
     mode = "mode=ro" if wal.exists() else "immutable=1"
@@ -233,6 +234,15 @@ def open_read_only(path: Path) -> Store | None:
     except (sqlite3.DatabaseError, _Unusable):
         connection.close()
         return None
+
+
+def _is_readable(path: Path) -> bool:
+    """Whether there is a file; raises PermissionError, which names it, where it may not be read."""
+    try:
+        with path.open("rb"):
+            return True
+    except FileNotFoundError:
+        return False
 
 
 def is_ahead(layout: Layout, position: Position) -> bool:

@@ -10,6 +10,7 @@ from tallybook.cli import output
 from tallybook.errors import BadInput
 from tallybook.job import Job, Status
 from tallybook.layout import find_book
+from tallybook.payload import visible
 
 HELP = "list jobs, show one, or take its lease from its holder"
 _LISTED = (
@@ -113,4 +114,4 @@ def _told(job: Job) -> str:
 
 
 def _words(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return visible(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

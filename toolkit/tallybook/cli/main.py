@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import logging
 import os
 import sys
@@ -11,7 +12,9 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 import tallybook
+from tallybook.cli.output import plain
 from tallybook.errors import BadInput, TallybookError
+from tallybook.payload import visible
 
 COMMANDS = {
     "demo": "run the main job on real airports, with planted faults that the runbooks must find",
@@ -31,6 +34,15 @@ COMMANDS = {
 BAD_INPUT = 2
 FAILURE = 3
 INTERRUPTED = 130
+_RIGHTS = (errno.EACCES, errno.EPERM, errno.EROFS)
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class _Plain(logging.Formatter):
+    """Lines that cannot steer a terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return plain(super().format(record))
 
 
 class _Parser(argparse.ArgumentParser):
@@ -45,25 +57,55 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
     _log_to_stderr()
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if sys.stdout is None:
+        sys.stderr.write("tallybook: standard output is closed; send it to /dev/null\n")
+        return FAILURE
     try:
         return _dispatch(given)
     except KeyboardInterrupt:
         sys.stderr.write("tallybook: interrupted\n")
         return INTERRUPTED
     except TallybookError as error:
-        sys.stderr.write(f"tallybook: {error}\n")
+        _drop_output()
+        sys.stderr.write(f"tallybook: {visible(str(error))}\n")
         return error.exit_code
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return FAILURE
+    except OSError as error:
+        return _disk_said(error)
     except Exception as error:  # noqa: BLE001 - the last resort: no traceback for a user
         return _unexpected(error)
+
+
+def _drop_output() -> None:
+    """Forget what a full or closed standard output did not take, so that no exit fails of it."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _disk_said(error: OSError) -> int:
+    """What a disk or its rights are against: 2 where they are for a user to mend, else 3."""
+    if os.environ.get("TALLYBOOK_DEBUG"):
+        raise error
+    what = error.filename if error.filename is not None else "a file"
+    words = error.strerror or str(error)
+    if error.errno in _RIGHTS:
+        code, advice = BAD_INPUT, "run it as the owner of the file, or change who may use it"
+    elif error.errno in _NO_ROOM:
+        code, advice = FAILURE, "make room on the disk"
+    else:
+        code, advice = FAILURE, "look at that file and its disk"
+    sys.stderr.write(f"tallybook: {visible(str(what))}: {words}; {advice}\n")
+    return code
 
 
 def _log_to_stderr() -> None:
     """Warnings of ours go to standard error; what libraries log stays with them."""
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("tallybook: %(message)s"))
+    handler.setFormatter(_Plain("tallybook: %(message)s"))
     ours = logging.getLogger("tallybook")
     ours.handlers[:] = [handler]
     ours.propagate = False
@@ -122,6 +164,9 @@ def _unexpected(error: Exception) -> int:
     if os.environ.get("TALLYBOOK_DEBUG"):
         raise error
     words = " ".join(str(error).split()) or "no further words"
+    if type(error).__module__ == "sqlite3":
+        sys.stderr.write(f"tallybook: SQLite: {visible(words)}; look at the disk\n")
+        return FAILURE
     sys.stderr.write(
         f"tallybook: unexpected {type(error).__name__}: {words}; "
         "TALLYBOOK_DEBUG=1 shows the traceback\n"

@@ -10,7 +10,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
-from unicodedata import category
+
+from tallybook.errors import TallybookError
+from tallybook.payload import visible
 
 _PERIOD_S = 0.1
 
@@ -30,12 +32,18 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 def answer(shown: Mapping[str, Any], as_json: bool, text: Callable[[], str]) -> None:
     """Print ``shown`` as JSON, or what ``text`` makes for a person."""
     line = json.dumps(shown, ensure_ascii=False, indent=1) if as_json else plain(text())
-    sys.stdout.write(line + "\n")
+    try:
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise TallybookError(f"standard output: {error.strerror}") from error
 
 
 def plain(text: str) -> str:
-    """Text with no control characters but line ends and tabs: nothing can steer a terminal."""
-    return "".join(c if c in "\n\t" or category(c) != "Cc" else "\ufffd" for c in text)
+    """Lines with no control characters but tabs in them: nothing can steer a terminal."""
+    return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))
 
 
 def counted(number: int, word: str) -> str:
@@ -68,7 +76,7 @@ def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) ->
 
 def _cell(value: Any) -> str:
     text = "-" if value is None else str(value)
-    return plain(text.replace("\n", " "))
+    return visible(text)
 
 
 def _is_number(value: Any) -> bool:

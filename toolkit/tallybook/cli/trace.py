@@ -11,6 +11,7 @@ from tallybook.cli import output
 from tallybook.errors import BadInput, IncompleteInput
 from tallybook.event import Event
 from tallybook.layout import find_book, require_book
+from tallybook.payload import visible
 
 if TYPE_CHECKING:
     from tallybook.log.reader import Damage
@@ -72,8 +73,12 @@ def shown(event: Event) -> dict[str, Any]:
 def line(event: Event) -> str:
     """An event as a line for a person."""
     facts = " ".join(
-        f"{name}={value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        f"{name}={_words(value)}"
         for name, value in event.fields.items()
         if name not in _HIDDEN and value is not None
     )
     return f"{event.occurred_at}  {event.seq:>8}  {event.name:<20}  {facts}"
+
+
+def _words(value: Any) -> str:
+    return visible(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

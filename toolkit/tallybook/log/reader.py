@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tallybook import layout as layouts
 from tallybook import packed
-from tallybook.errors import LogDamaged
+from tallybook.errors import LogDamaged, TallybookError
 from tallybook.event import BadLine, Event, decode
 from tallybook.layout import Layout
 from tallybook.log import anchor as anchors
@@ -98,7 +98,8 @@ def _listed(layout: Layout) -> list[Segment]:
         try:
             return [segment(path) for path in layout.segments()]
         except FileNotFoundError:
-            continue
+            if not layout.log.is_dir():
+                raise TallybookError(f"{layout.log} is gone: the book was removed") from None
 
 
 def _writers(found: list[Segment]) -> list[str]:

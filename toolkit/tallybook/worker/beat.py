@@ -106,7 +106,8 @@ class Beat:
             beat()
         except Exception as error:  # noqa: BLE001 - however a beat fails, it counts
             self._failed += 1
-            log.warning("heartbeat %d of %d failed: %s", self._failed, _FAILED_BEATS, error)
+            if self._failed <= _FAILED_BEATS:
+                log.warning("heartbeat %d of %d failed: %s", self._failed, _FAILED_BEATS, error)
         else:
             self._failed = 0
         self.alive = self._failed < _FAILED_BEATS

@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from tallybook import layout as layouts
 from tallybook.book import Book, Held, Settled, Want
 from tallybook.errors import BadInput, NotNow, TallybookError
 from tallybook.event import Event
 from tallybook.ids import new_worker_id
 from tallybook.job import Job, Status
 from tallybook.layout import FILE_MODE
-from tallybook.payload import checked_text
+from tallybook.payload import checked_text, visible
 from tallybook.worker import notify
 from tallybook.worker.beat import Beat
 from tallybook.worker.handlers import Registered
@@ -64,7 +65,7 @@ class Worker:
         self._topics = _checked_topics(topics, handlers)
         self._lease_s = _checked_lease(lease_s)
         self._drain = drain
-        self._name = checked_text("worker name", name)
+        self._name = _checked_name(name)
         self._parent_pid = parent_pid
         self._stop = threading.Event()
         self._wake: Wake | None = None
@@ -96,7 +97,7 @@ class Worker:
 
     def _end(self, book: Book, beat: Beat) -> None:
         self._is_ending = True
-        if beat.stop():
+        if beat.stop() and layouts.is_book(self._path):
             reason = "failed" if self._failure else "drained" if self._drain else "stopped"
             book.record(Event("worker.stopped", {"worker": self._name, "reason": reason}))
 
@@ -251,6 +252,10 @@ class Worker:
 
     def _each_beat(self) -> None:
         notify.notify(notify.WATCHDOG)
+        if not layouts.is_book(self._path):
+            gone = TallybookError(f"{self._path} is gone: the book was removed while it was worked")
+            self._failure = self._failure or gone
+            self.stop()
         if self._parent_pid and os.getppid() != self._parent_pid:
             log.warning("process %d, the parent, is gone: this worker stops", self._parent_pid)
             self.stop()
@@ -286,6 +291,12 @@ def _has_open_jobs(book: Book, topics: Sequence[str]) -> bool:
         for topic, counts in book.counts().items()
         if topic in topics
     )
+
+
+def _checked_name(name: str | None) -> str | None:
+    if name is not None and visible(name) != name:
+        raise BadInput(f"--name {visible(name)}: use no control characters")
+    return checked_text("worker name", name)
 
 
 def _checked_threads(threads: int) -> int:
