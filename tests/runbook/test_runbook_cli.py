@@ -54,6 +54,29 @@ def test_a_log_that_cannot_be_listed_is_an_error_with_its_path(
     assert capsys.readouterr().err.endswith("book/log: Permission denied\n")
 
 
+def test_without_any_book_a_run_that_changes_something_is_refused(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (place / "elsewhere").mkdir()
+    monkeypatch.chdir(place / "elsewhere")
+    path = str(place / "runbooks" / "small.ipynb")
+    assert main(["runbook", "run", path, "-p", "dry_run=false"]) == 2
+    assert "name it with --book DIR" in capsys.readouterr().err
+
+
+def test_without_any_book_the_sample_is_read_and_named_on_terminal_and_page(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (place / "elsewhere").mkdir()
+    monkeypatch.chdir(place / "elsewhere")
+    path = notebook(place / "one.ipynb", answering("info"))
+    assert main(["runbook", "run", str(path), "--json"]) == 0
+    out, err = capfd.readouterr()
+    said = "tallybook: no book is named and none is at ./book: this is the sample book "
+    assert err.startswith(said) and err.count("\n") == 1
+    assert "(the sample: none was named)" in Path(json.loads(out)["report"]).read_text("utf-8")
+
+
 def test_a_run_with_json_prints_one_object_and_nothing_else(
     capfd: pytest.CaptureFixture[str],
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +19,7 @@ from tallybook.runbook import answers, catalogue, engine, folder, parameters, re
 from tallybook.runbook.catalogue import Runbook
 
 EXIT_CODES = {"clean": 0, "findings": 1, "bad_input": 2, "failed": 3, "incomplete": 4}
+_LOG = logging.getLogger(__name__)
 _PACKAGES = ("tallybook", "papermill", "duckdb", "polars", "altair")
 _STATUS_OF_ERROR = {"BadInput": "bad_input", "IncompleteInput": "incomplete"}
 
@@ -69,6 +71,7 @@ class _Order:
     node: str
     out: Path
     started: datetime
+    sample: bool = False
 
     def shown(self) -> dict[str, Any]:
         """The parameters of this run as they may be kept: given or default, no secret."""
@@ -114,10 +117,15 @@ def _order(
     except BadInput as error:
         raise BadInput(f"runbook {runbook.name}: {error}") from None
     where = _book(runbook, values, book)
+    sample = where is not None and runbook.takes("book") and _is_unasked(values, book)
+    if sample:
+        _tell_sample(runbook, values, where)
     node = folder.node_of(where) if where else "no-book"
     if runbook.takes("book"):
         values = {**values, "book": str(where)}
-    return _Order(runbook, values, where, node, layout.out_dir(out, node), datetime.now(UTC))
+    return _Order(
+        runbook, values, where, node, layout.out_dir(out, node), datetime.now(UTC), sample
+    )
 
 
 def _book(runbook: Runbook, values: Mapping[str, Any], book: str | Path | None) -> Path | None:
@@ -128,6 +136,21 @@ def _book(runbook: Runbook, values: Mapping[str, Any], book: str | Path | None) 
     if named and book and Path(named).resolve() != Path(book).resolve():
         raise BadInput(f"two books: --book {book} and parameter book={named}; name one")
     return layout.require_book(layout.find_book_or_sample(named or book)).root.resolve()
+
+
+def _is_unasked(values: Mapping[str, Any], book: str | Path | None) -> bool:
+    """Whether nobody named a book and there is none here, so that the sample is read."""
+    return not (values.get("book") or book) and not layout.is_book(layout.find_book())
+
+
+def _tell_sample(runbook: Runbook, values: Mapping[str, Any], book: Path | None) -> None:
+    """Say that the sample book is read; raises BadInput where the run would change it."""
+    if values.get("dry_run") is False:
+        raise BadInput(
+            f"runbook {runbook.name}: dry_run=false changes a book, and none is named and none is "
+            "at ./book; name it with --book DIR"
+        )
+    _LOG.warning("no book is named and none is at ./book: this is the sample book %s", book)
 
 
 def _job(order: _Order, partial: Path, progress: Callable[[int, int], None] | None) -> engine.Job:
@@ -177,7 +200,8 @@ def _judged(
 def _header(order: _Order, result: RunResult, duration_s: float) -> report.Header:
     facts = [("ran", clock.to_text(order.started)[:19] + "Z"), ("took", f"{duration_s:.1f} s")]
     if order.book:
-        facts = [("book", str(order.book)), ("node", order.node), *facts]
+        named = f"{order.book} (the sample: none was named)" if order.sample else str(order.book)
+        facts = [("book", named), ("node", order.node), *facts]
     facts.append(("asked", _asked(order) or "all defaults"))
     rows = [
         (one.name, json.dumps(order.shown()[one.name], ensure_ascii=False), one.meaning)
