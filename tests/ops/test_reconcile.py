@@ -291,3 +291,11 @@ def test_random_edits_are_reported_exactly(tmp_path: Path, seed: int) -> None:
     assert dict(found.differences.select("key", "column").iter_rows()) == changed
     assert found.keys("only_local") == sorted(set(local) - set(cloud))
     assert found.keys("only_cloud") == sorted(set(cloud) - set(local)) and sums_hold(found)
+
+
+def test_the_counts_are_a_table_of_the_rows_of_each_side_and_status() -> None:
+    local = polars.DataFrame({"id": ["1", "2"], "n": ["1", "1"]})
+    cloud = polars.DataFrame({"id": ["1"], "n": ["2"]})
+    counted = reconcile(local, cloud, key="id").counted
+    assert counted.rows() == [("rows local", 2), ("rows cloud", 1), ("differs", 1),
+                              ("only local", 1)]  # fmt: skip

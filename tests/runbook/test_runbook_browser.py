@@ -86,6 +86,8 @@ def test_a_report_shows_its_charts_and_findings_with_no_network(
         assert len(charts) >= 2
         assert all(chromium.drawn(chart) >= 2 for chart in charts)
         assert page.locator(".finding").first.bounding_box()["y"] < 900
+        for chart in page.locator(".chart").all():
+            assert chart.evaluate("card => card.scrollWidth <= card.clientWidth")
         assert page.locator("details[open]").count() == 0
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
         assert (refused, complaints) == ([], [])

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tallybook.runbook.answers import MIME
 from tallybook.runbook.drawing import safe_svg
 from tallybook.runbook.report import Header, render
 from tallybook.runbook.tables import safe_html
@@ -70,6 +71,26 @@ def test_findings_come_before_the_notebook_and_ids_past_a_dozen_are_folded() -> 
     made = page({"cell_type": "code", "source": "the_code", "outputs": []}, findings=[finding])
     assert made.index("Bad") < made.index("the_code")
     assert "<summary>8 more</summary>" in made
+
+
+def test_the_answer_at_the_end_is_left_out_where_its_findings_stand_at_the_top() -> None:
+    output = {"output_type": "execute_result", "data": {MIME: {}, "text/html": "x"}}
+    cells = (
+        {"cell_type": "code", "source": "the_code"},
+        {"cell_type": "markdown", "source": "## Answer"},
+        {"cell_type": "code", "source": "answer(found)", "outputs": [output]},
+    )
+    with_findings = page(*cells, findings=[{"severity": "info", "title": "One"}])
+    assert "the_code" in with_findings
+    assert "Answer" not in with_findings and "answer(found)" not in with_findings
+    assert "answer(found)" in page(*cells)
+
+
+def test_findings_and_notes_are_counted_apart_and_ids_stay_whole() -> None:
+    found = [{"severity": kind, "title": kind, "ids": ["a-b"]} for kind in ("problem", "info")]
+    made = page(findings=[*found, found[1]])
+    assert "1 finding, 2 notes" in made
+    assert '<span class="id">a-b</span>' in made
 
 
 def test_code_is_folded_and_parameter_cells_are_not_repeated() -> None:

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from tallybook.demo.folder import Folder
 from tallybook.demo.tally import Row
+from tallybook.runbook.answers import tallied
 
 MEANING = {
     "answer_lost": "the cloud did the job and its answer never came",
@@ -58,8 +59,8 @@ def _row(row: Row) -> str:
 
 def _link(root: Path, answer: Mapping[str, Any]) -> str:
     path = Path(str(answer["report"])).relative_to(root)
-    told = sum(1 for finding in answer["findings"] if finding["severity"] != "info")
+    told = tallied(answer["findings"]) or "nothing told"
     return (
         f'<li><a href="{escape(quote(str(path)), quote=True)}">{escape(str(answer["runbook"]))}</a>'
-        f" {told} finding{'s' * (told != 1)}</li>"
+        f" {told}</li>"
     )

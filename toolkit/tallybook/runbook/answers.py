@@ -91,6 +91,13 @@ def carried_by(outputs: Iterable[Mapping[str, Any]]) -> Answer | None:
     return Answer(last["status"], tuple(item for item in listed if isinstance(item, dict)))
 
 
+def tallied(findings: Sequence[Mapping[str, Any]]) -> str:
+    """How many findings and how many notes, as in "2 findings, 1 note"; empty where none."""
+    notes = sum(found.get("severity") == "info" for found in findings)
+    counts = ((len(findings) - notes, "finding"), (notes, "note"))
+    return ", ".join(f"{n:,} {word}{'s' * (n != 1)}" for n, word in counts if n)
+
+
 def _serious(findings: Iterable[Mapping[str, Any]]) -> bool:
     return any(found["severity"] != "info" for found in findings)
 

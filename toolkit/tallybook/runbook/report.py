@@ -19,6 +19,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from tallybook.runbook import answers
 from tallybook.runbook.answers import MIME
 from tallybook.runbook.catalogue import tags_of, text_of
 from tallybook.runbook.drawing import safe_svg
@@ -53,7 +54,7 @@ def render(header: Header, cells: Sequence[Mapping[str, Any]]) -> str:
     """The whole page. ``cells`` are those of an executed notebook (nbformat 4)."""
     title, question, rest = _titled(header.name, cells)
     names = count(1)
-    body = "\n".join(_cell(cell, names) for cell in rest)
+    body = "\n".join(_cell(cell, names) for cell in _without_answer(rest, header))
     style = _style()
     return f"""<!doctype html>
 <html lang="en">
@@ -76,6 +77,7 @@ def render(header: Header, cells: Sequence[Mapping[str, Any]]) -> str:
 </header>
 <section id="findings">
 <h2>Findings</h2>
+{_tallied(header.findings)}
 {_findings(header)}
 </section>
 <main>
@@ -114,6 +116,24 @@ def _titled(
     if not first.startswith("# "):
         return name, _markdown(text_of(shown[0])), shown[1:]
     return first[2:].strip(), _markdown(rest), shown[1:]
+
+
+def _without_answer(
+    cells: Sequence[Mapping[str, Any]], header: Header
+) -> Sequence[Mapping[str, Any]]:
+    """The cells without the last, and its heading, where its findings stand at the top."""
+    last = cells[-1] if header.findings and cells else {}
+    shown = [output.get("data", {}) for output in last.get("outputs", ())]
+    if not shown or not all(MIME in data for data in shown):
+        return cells
+    heading = len(cells) > 1 and re.fullmatch(r"#+ [^\n]*\n*", text_of(cells[-2]))
+    return cells[: -2 if heading else -1]
+
+
+def _tallied(findings: Sequence[Mapping[str, Any]]) -> str:
+    """How many findings there are, and how many that are only told."""
+    told = answers.tallied(findings)
+    return f"<p><small>{told}</small></p>" if told else ""
 
 
 def _fact(name: str, text: str) -> str:
@@ -165,12 +185,18 @@ def _finding(found: Mapping[str, Any]) -> str:
 def _ids(ids: Sequence[str]) -> str:
     if not ids:
         return ""
-    shown = f'<p class="ids">{escape(", ".join(ids[:_SHOWN_IDS]))}</p>'
+    shown = f'<p class="ids">{_listed(ids[:_SHOWN_IDS])}</p>'
     if len(ids) <= _SHOWN_IDS:
         return shown
-    rest = escape(", ".join(ids[_SHOWN_IDS:]))
+    rest = _listed(ids[_SHOWN_IDS:])
     more = f"<summary>{len(ids) - _SHOWN_IDS} more</summary>"
     return f'{shown}<details>{more}<p class="ids">{rest}</p></details>'
+
+
+def _listed(ids: Sequence[str]) -> str:
+    """Ids with commas between them, none broken at its hyphens or before its comma."""
+    marked = [f"{one}," for one in ids[:-1]] + list(ids[-1:])
+    return " ".join(f'<span class="id">{escape(one)}</span>' for one in marked)
 
 
 def _cell(cell: Mapping[str, Any], names: Iterable[int]) -> str:

@@ -35,7 +35,8 @@ def outcomes(
     y = alt.Y("reason:N", title=None, sort=counted["reason"].to_list())
     bars = alt.Chart(drawing.rows(long)).mark_bar().encode(
         y=y,
-        x=alt.X("attempts:Q", title="attempts", axis=alt.Axis(tickMinStep=1)),
+        x=alt.X("attempts:Q", title="attempts",
+                axis=alt.Axis(tickMinStep=1, tickCount=8, labelOverlap=True, labelSeparation=8)),
         color=alt.Color("what:N", title=None, scale=drawing.colours(_KINDS, (ORANGE, RED))),
         order=alt.Order("what:N", sort="descending"),
     )  # fmt: skip

@@ -45,7 +45,11 @@ def _bars(counted: dict[str, int], what: str, shades: dict[str, str]) -> Chart:
     )
     base = alt.Chart(data).encode(
         y=alt.Y("name:N", title=None, sort=names),
-        x=alt.X("count:Q", title=what, axis=alt.Axis(tickMinStep=1)),
+        x=alt.X(
+            "count:Q",
+            title=what,
+            axis=alt.Axis(tickMinStep=1, tickCount=8, labelOverlap=True, labelSeparation=8),
+        ),
     )
     scale = drawing.colours(names, shades.values())
     bars = base.mark_bar().encode(color=alt.Color("name:N", legend=None, scale=scale))

@@ -41,6 +41,14 @@ class Reconciliation:
     unreadable: polars.DataFrame
 
     @property
+    def counted(self) -> polars.DataFrame:
+        """One row a status with rows: status, rows; above them the rows of each side."""
+        sides = [("rows local", self.rows_local), ("rows cloud", self.rows_cloud)]
+        found = [(name.replace("_", " "), rows) for name, rows in self.statuses.items() if rows]
+        schema = {"status": polars.String, "rows": polars.Int64}
+        return polars.DataFrame([*sides, *found], schema=schema, orient="row")
+
+    @property
     def changed_cells(self) -> int:
         """How many cells differ in the rows that differ."""
         return sum(self.changed_cells_by_column.values())
