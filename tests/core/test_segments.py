@@ -17,7 +17,7 @@ from tallybook import Book, packed
 from tallybook.book.folding import fold_history
 from tallybook.book.store import marks
 from tallybook.layout import Layout
-from tallybook.log import manifest
+from tallybook.log import manifest, writer
 from tallybook.log.compress import compress_closed
 from tallybook.log.durable import hooked
 from tallybook.log.reader import history
@@ -271,6 +271,14 @@ def test_an_old_segment_is_followed_by_the_next_by_boot_time_whatever_the_wall_c
         book.enqueue("a", 4)
         assert len(segments(book)) == 2
     assert checked(Layout(tmp_path / "b")).complete
+
+
+def test_a_segment_compressed_since_it_was_listed_is_not_taken_for_a_torn_one(
+    tmp_path: Path,
+) -> None:
+    gone = tmp_path / "0a1b2c3d-000000000001.ndjson"
+    assert writer._size(gone) == 0
+    assert writer._has_whole_line(gone)
 
 
 def test_writers_and_compressors_at_once_lose_and_mix_no_line(tmp_path: Path) -> None:

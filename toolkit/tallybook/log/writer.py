@@ -272,9 +272,16 @@ class Log:
 
 def _size(path: Path) -> int:
     """The size of a listed segment; 0 for one that was compressed since."""
-    return path.stat().st_size if path.exists() else 0
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _has_whole_line(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.readline().endswith(b"\n")
+    """Whether a listed segment has one; only a whole one is compressed and gone since."""
+    try:
+        with path.open("rb") as file:
+            return file.readline().endswith(b"\n")
+    except FileNotFoundError:
+        return True
