@@ -47,10 +47,14 @@ SYNCS = (
     "state file",
     "writer file",
 )
-LATE = dict.fromkeys(
-    ("anchor", "anchor folder", "checkpoint", "checkpoint mark", "checkpoint mark folder"),
-    b"swapped\n",
-) | {"old wal": b"compressed\n"}
+LATE = (
+    dict.fromkeys(
+        ("anchor", "anchor folder", "checkpoint", "checkpoint mark", "checkpoint mark folder"),
+        b"pruning\n",
+    )
+    | dict.fromkeys(("archive", "manifest", "manifest folder"), b"compressing\n")
+    | {"old wal": b"filled\n"}
+)
 """Syncs that come late, and the acknowledgement before them."""
 SEED = int(os.environ.get("TORTURE_SEED", "1"))
 
@@ -126,13 +130,22 @@ def cuts(
         begun = begun or step.data == after
         if begun and step.kind in ("sync", "ack", "rename"):
             for what, left in with_losses(disk.cuts(dice)):
-                mark = hashlib.sha256(repr((sorted(left.items()), len(acks))).encode()).digest()
+                mark = _mark(left, len(acks))
                 if mark not in seen:
                     seen.add(mark)
                     yield f"cut before step {number} ({step.kind}), {what} kept", left, list(acks)
         if step.kind == "ack":
             acks.append(step.data.decode().split())
         disk.do(step)
+
+
+def _mark(left: Left, acks: int) -> bytes:
+    """Tells what a cut left from what another did."""
+    digest = hashlib.sha256(str(acks).encode())
+    for path, data in sorted(left.items()):
+        digest.update(f"\0{path}\0{None if data is None else len(data)}\0".encode())
+        digest.update(data or b"")
+    return digest.digest()
 
 
 def with_losses(found: Iterator[tuple[str, Left]]) -> Iterator[tuple[str, Left]]:
