@@ -51,9 +51,11 @@ def main(root: Path) -> None:
         enqueue(book, "x" * 20_000)
         clock.reboot()
         enqueue(book, "the third segment")
+        say("compressing")
         compress_closed(book.layout)
         say("compressed")
         fill(book)
+        say("filled")
     with Book.open(root) as book:
         for _ in range(6):
             settle(book, claim(book))
@@ -62,6 +64,7 @@ def main(root: Path) -> None:
         reader = look(root)
         enqueue(book, "while another program reads")
         settle(book, claim(book))
+        say("pruning")
         prune(book)
         say("pruned")
         settle(book, claim(book))
