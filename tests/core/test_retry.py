@@ -94,3 +94,40 @@ def test_the_tenth_attempt_that_fails_is_the_last(book: Book, clock: FakeClock) 
         clock.advance(400)
     assert (job_of(book, job_id).status, job_of(book, job_id).attempt_count) == ("dead", 10)
     assert book.claim("w") is None
+
+
+def rescued_delays(book: Book, clock: FakeClock, jobs: int, died: bool) -> list[float]:
+    """Seconds until each of so many jobs is due again, after they were rescued at once."""
+    book._dice = random.Random(2)  # noqa: S311
+    book.enqueue_many([New("a", n) for n in range(jobs)])
+    book.turn((), Want("w", (), 60, jobs))
+    if not died:
+        clock.advance(61)
+    now_us = clock.moment().boot_us
+    book.rescue_of("w") if died else book.rescue(jobs)
+    assert {job.status for job in book.jobs(limit=jobs)} == {"pending"}
+    return [max(job.due_boot_us - now_us, 0) / 1e6 for job in book.jobs(limit=jobs)]
+
+
+@pytest.mark.parametrize("died", [True, False])
+def test_a_batch_that_is_rescued_at_once_comes_back_spread_out(
+    book: Book, clock: FakeClock, died: bool
+) -> None:
+    delays = rescued_delays(book, clock, 1000, died)
+    assert delays.count(0) == 32 and max(delays) <= 20
+    seconds = Counter(int(delay) for delay in delays if delay)
+    assert len(seconds) == 20 and max(seconds.values()) < 100
+    clock.advance(20)
+    assert len({claim(book).job_id for _ in range(1000)}) == 1000
+
+
+def test_few_jobs_that_are_rescued_are_due_at_once(book: Book, clock: FakeClock) -> None:
+    assert rescued_delays(book, clock, 32, died=True) == [0] * 32
+
+
+def test_the_spread_of_a_rescue_survives_a_fold_anew(book: Book, clock: FakeClock) -> None:
+    delays = rescued_delays(book, clock, 50, died=True)
+    before = book.jobs(limit=50)
+    for path in book.layout.root.glob("state.db*"):
+        path.unlink()
+    assert book.jobs(limit=50) == before and max(delays) > 0

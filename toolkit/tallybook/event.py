@@ -60,7 +60,9 @@ EVENTS: Mapping[str, tuple[str, ...]] = {
     ),
     "job.dead": (*_RUN, *_ERROR, "reason"),
     "job.snoozed": (*_RUN, "delay_ms", "next_attempt_at"),
-    "job.lease_expired": (*_LEASE, "locked_until", "rescue_count", "reason"),
+    "job.lease_expired": (
+        *_LEASE, "locked_until", "rescue_count", "reason", "delay_ms", "next_attempt_at",
+    ),
     "job.released": (*_LEASE, "rescue_count", "reason"),
     "job.settle_refused": (
         *_LEASE, "settle", "started_at", "duration_ms", "http_status", "endpoint", "replayed",

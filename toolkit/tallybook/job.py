@@ -6,6 +6,7 @@ event leaves behind, is in ``tallybook.transitions``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -240,10 +241,13 @@ class Job(NamedTuple):
             self.named() | held | {"rescue_count": self.rescue_count, "reason": reason},
         )
 
-    def rescue(self, rules: TopicSettings, reason: str = "expired") -> list[Event]:
+    def rescue(
+        self, rules: TopicSettings, reason: str = "expired", wait: Mapping[str, Any] | None = None
+    ) -> list[Event]:
         """The events that take this job from a holder whose lease is over, or who is dead.
 
-        A job that outlived its worker more than ``max_rescues`` times goes to the dead letters.
+        It is due again at once, or after ``wait`` (``delay_ms`` and ``next_attempt_at``). A job
+        that outlived its worker more than ``max_rescues`` times goes to the dead letters.
         """
         held = self.named() | {"worker": self.locked_by, "lease_token": self.lease_token}
         rescue_count = self.rescue_count + 1
@@ -254,6 +258,7 @@ class Job(NamedTuple):
                 "locked_until": self.locked_until,
                 "rescue_count": rescue_count,
                 "reason": "reboot" if self.lease_boot_us is None else reason,
+                **(wait or {}),
             },
         )
         if rescue_count <= rules.max_rescues:

@@ -155,7 +155,8 @@ def _retried(job: Job, event: Event) -> _Changes:
 
 
 def _freed(job: Job, event: Event) -> _Changes:
-    return _free(job, event, Status.PENDING)
+    free = _free(job, event, Status.PENDING)
+    return free if event.get("next_attempt_at") is None else free | _wait(event)
 
 
 def _requeued(job: Job, event: Event) -> _Changes:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tallybook import layout as layouts
-from tallybook.book import ageing, changes
+from tallybook.book import ageing, changes, rescuing
 from tallybook.book.caching import Write
 from tallybook.book.changes import Held, New, Receipt, Settled, Turn, Want
 from tallybook.book.entries import CachedBook
@@ -170,7 +170,7 @@ class Book(CachedBook):
 
         def decide(store: Store, moment: Moment) -> list[Event]:
             late = store.know(store.queue.late(moment, limit))
-            return [event for job in late for event in job.rescue(self.settings.topic(job.topic))]
+            return rescuing.rescue(late, moment, self.settings, self._dice.random)
 
         return self._journal.change(decide)
 
@@ -203,7 +203,10 @@ class Book(CachedBook):
 
         The caller makes sure that it is dead.
         """
-        return self._journal.change(lambda store, _: changes.bury(store, worker, self.settings))
+        dice = self._dice.random
+        return self._journal.change(
+            lambda store, moment: rescuing.bury(store, moment, worker, self.settings, dice)
+        )
 
     def record(self, event: Event) -> Event:
         """Write an event that says something of no single job, such as ``worker.started``."""

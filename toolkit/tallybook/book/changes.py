@@ -277,15 +277,6 @@ def _extend_one(store: Store, moment: Moment, held: Held, worker: str, lease_s: 
     return Event("job.settle_refused", named | late | {"reason": ended})
 
 
-def bury(store: Store, worker: str, settings: Settings) -> list[Event]:
-    """The events of a worker that is dead: its end, and its jobs taken from it."""
-    held = store.know(store.queue.held_by(worker))
-    events = [Event("worker.stopped", {"worker": worker, "reason": "died"})]
-    for job in held:
-        events += job.rescue(settings.topic(job.topic), "worker_dead")
-    return events
-
-
 def release_by_hand(store: Store, held: Held, reason: str) -> list[Event]:
     """The event of a person taking a lease from its holder, also one that has run out."""
     job = store.job(held.job_id)
