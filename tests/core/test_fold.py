@@ -41,7 +41,7 @@ def live_a_little(book: Book, clock: FakeClock, dice: random.Random, steps: int)
     """A random history: every kind of change that the runtime makes."""
     held: list[Job] = []
     for step in range(steps):
-        kind = dice.choice(["enqueue", "enqueue", "claim", "claim", "settle", "settle", "time"])
+        kind = dice.choice(["enqueue", "claim", "settle"] * 3 + ["time", "time", "steer"])
         if kind == "enqueue":
             key = dice.choice([None, f"k{step}"])
             delay = dice.choice([None, 5.0])
@@ -54,11 +54,23 @@ def live_a_little(book: Book, clock: FakeClock, dice: random.Random, steps: int)
             held += [job] if job else []
         elif kind == "settle" and held:
             settle_one(book, dice, held.pop(dice.randrange(len(held))))
+        elif kind == "steer":
+            steer_one(book, dice)
         else:
             clock.advance(dice.choice([1, 20, 40]))
             dice.choice([book.rescue, book.expire, lambda: None])()
             if dice.random() < 0.1:
                 clock.reboot()
+
+
+def steer_one(book: Book, dice: random.Random) -> None:
+    """Requeue, discard or cancel a job, or pause or resume its topic."""
+    jobs = book.jobs(limit=1000)
+    if jobs and dice.random() < 0.8:
+        rule = dice.choice(["requeue", "discard", "cancel"])
+        book.steer(rule, [dice.choice(jobs).job_id], "by hand")
+    else:
+        dice.choice([book.pause, book.resume, book.resume])("a", "by hand")
 
 
 def changed_columns(row: Job | Entry) -> set[str]:
@@ -146,6 +158,11 @@ def test_every_column_of_every_table_comes_from_events(tmp_path: Path, clock: Fa
         )  # fmt: skip
         book.enqueue("a", 2, next_attempt_at=clock.moment().now)
         live_a_little(book, clock, random.Random(3), 120)  # noqa: S311
+        book.resume("a", "by hand")
+        book.enqueue("b", 1)
+        held = list(iter(lambda: book.claim("w3"), None))
+        book.steer("cancel", [held[0].job_id], "by hand")
+        book.settle(outcome(book, held[0], "retry", error="e", error_type="E"))
         tables = MemoryTables()
         for event, position in history(book.layout):
             apply(tables, event, position.ordinal)

@@ -70,7 +70,7 @@ EVENTS: Mapping[str, tuple[str, ...]] = {
     ),
     "job.requeued": (*_JOB, "reason"),
     "job.cancel_requested": (*_JOB, "reason"),
-    "job.cancelled": (*_JOB, "reason"),
+    "job.cancelled": (*_RUN, *_ERROR, "reason"),
     "job.discarded": (*_JOB, "reason"),
     "job.pruned": (*_JOB, "reason"),
     "lock.acquired": (*_LEASE, "resource"),

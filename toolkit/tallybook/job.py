@@ -132,6 +132,7 @@ class Job(NamedTuple):
     result_json: str | None = None
     updated_at: str = ""
     finished_at: str | None = None
+    cancel_requested_at: str | None = None
 
     @property
     def payload(self) -> Any:
@@ -234,12 +235,14 @@ class Job(NamedTuple):
         )
 
     def release(self, reason: str) -> Event:
-        """The event of the holder handing this job back on purpose: nothing is counted."""
-        held = {"worker": self.locked_by, "lease_token": self.lease_token}
-        return Event(
-            "job.released",
-            self.named() | held | {"rescue_count": self.rescue_count, "reason": reason},
-        )
+        """The event of the holder handing this job back on purpose: nothing is counted.
+
+        A job that was to be cancelled is cancelled then.
+        """
+        held = self.named() | {"worker": self.locked_by, "lease_token": self.lease_token}
+        if self.cancel_requested_at:
+            return Event("job.cancelled", held | {"reason": reason})
+        return Event("job.released", held | {"rescue_count": self.rescue_count, "reason": reason})
 
     def rescue(
         self, rules: TopicSettings, reason: str = "expired", wait: Mapping[str, Any] | None = None
@@ -250,6 +253,8 @@ class Job(NamedTuple):
         that outlived its worker more than ``max_rescues`` times goes to the dead letters.
         """
         held = self.named() | {"worker": self.locked_by, "lease_token": self.lease_token}
+        if self.cancel_requested_at:
+            return [Event("job.cancelled", held | {"reason": reason})]
         rescue_count = self.rescue_count + 1
         rescued = Event(
             "job.lease_expired",
@@ -284,6 +289,9 @@ class Job(NamedTuple):
             return [*(self.rescue(rules) if mine else []), outcome.refused(refusal)]
         if outcome.settle == "done":
             return [self._done(outcome)]
+        if self.cancel_requested_at and outcome.settle != "dead":
+            told = outcome.fields() | outcome.error_fields() | {"reason": "cancel_requested"}
+            return [Event("job.cancelled", told)]
         if outcome.settle == "snooze":
             return [self._snoozed(outcome, moment)]
         if self._may_retry(outcome, moment):

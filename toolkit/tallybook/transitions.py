@@ -174,7 +174,16 @@ def _expiry(job: Job, event: Event) -> _Changes:
     return {"expires_at": to_text(expires_at), "expire_boot_us": expire_boot_us}
 
 
-def _ended(job: Job, event: Event) -> _Changes:
+def _cancel_requested(_: Job, event: Event) -> _Changes:
+    return {"cancel_requested_at": event.occurred_at}
+
+
+def _cancelled(job: Job, event: Event) -> _Changes:
+    cancelled = _final(job, event, Status.CANCELLED)
+    return cancelled | _failed(event) if event.get("error_type") else cancelled
+
+
+def _discarded(job: Job, event: Event) -> _Changes:
     return _final(job, event, Status.CANCELLED)
 
 
@@ -193,6 +202,7 @@ _AT_REST: _Changes = {
     "delay_ms": None,
     "due_boot_us": 0,
     "due_at": "",
+    "cancel_requested_at": None,
 }
 _OPEN = (Status.PENDING, Status.LEASED)
 _FINAL = (Status.DONE, Status.DEAD, Status.CANCELLED)
@@ -207,9 +217,9 @@ _FOLDS = {
     "job.lease_expired": _Fold((Status.LEASED,), _freed),
     "job.released": _Fold((Status.LEASED,), _freed),
     "job.requeued": _Fold((Status.DEAD, Status.CANCELLED), _requeued),
-    "job.cancel_requested": _Fold(_OPEN, None),
-    "job.cancelled": _Fold(_OPEN, _ended),
-    "job.discarded": _Fold((Status.DEAD,), _ended),
+    "job.cancel_requested": _Fold(_OPEN, _cancel_requested),
+    "job.cancelled": _Fold(_OPEN, _cancelled),
+    "job.discarded": _Fold((Status.DEAD,), _discarded),
     "job.pruned": _Fold(_FINAL, None),
 }
 FOLDED = frozenset(_FOLDS)

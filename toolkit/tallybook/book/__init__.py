@@ -8,5 +8,9 @@ fold of the log that answers questions. Delete state.db and ``folding`` makes it
 from tallybook.book.book import Book
 from tallybook.book.changes import Held, New, Receipt, Settled, Turn, Want
 from tallybook.book.view import BookView, ReadBook
+from tallybook.queue.contract import Selection
 
-__all__ = ["Book", "BookView", "Held", "New", "ReadBook", "Receipt", "Settled", "Turn", "Want"]
+__all__ = [
+    "Book", "BookView", "Held", "New", "ReadBook", "Receipt", "Selection", "Settled", "Turn",
+    "Want",
+]  # fmt: skip

@@ -14,6 +14,7 @@ from tallybook.errors import BadInput
 from tallybook.fold import MemoryTables
 from tallybook.log.durable import at, rename, sync, sync_folder
 from tallybook.log.reader import Position
+from tallybook.queue.contract import Selection
 
 
 def in_memory(tables: MemoryTables, position: Position) -> Store:
@@ -32,7 +33,7 @@ def copy_in_memory(store: Store) -> Store:
 
 def in_tables(store: Store) -> MemoryTables:
     """All rows of a store in memory."""
-    jobs = {job.job_id: job for job in store.queue.select(None, None, -1)}
+    jobs = {job.job_id: job for job in store.queue.select(Selection(), -1)}
     entries = {entry.key: entry for entry in store.cache.scan()}
     return MemoryTables(jobs, entries, store.queue.topics(), store.boot_id)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tallybook import layout as layouts
+from tallybook import payload as payloads
 from tallybook.book import ageing, changes, rescuing
 from tallybook.book.caching import Write
 from tallybook.book.changes import Held, New, Receipt, Settled, Turn, Want
@@ -27,6 +28,8 @@ from tallybook.log import filesystem
 from tallybook.log.durable import make_folder
 from tallybook.settings import Settings
 from tallybook.settings import load as load_settings
+
+_SWITCHES = {"paused": "topic.paused", "active": "topic.resumed"}
 
 
 class Book(CachedBook):
@@ -161,6 +164,29 @@ class Book(CachedBook):
         held = Held(job.job_id, job.lease_token)
         events = self._journal.change(lambda store, _: changes.release_by_hand(store, held, reason))
         return bool(events)
+
+    def steer(self, rule: str, job_ids: Sequence[str], reason: str) -> list[Event]:
+        """Requeue, discard or cancel jobs with one sync; those that are in no state for it are
+        passed over. Returns the events: at most one a job."""
+        return self._journal.change(lambda store, _: changes.steer(store, rule, job_ids, reason))
+
+    def pause(self, topic: str, reason: str) -> bool:
+        """Let nobody claim jobs of ``topic``; what runs goes on. False where it was so before."""
+        return self._switch(topic, "paused", reason)
+
+    def resume(self, topic: str, reason: str) -> bool:
+        """Let jobs of ``topic`` be claimed again. False where they could be before."""
+        return self._switch(topic, "active", reason)
+
+    def _switch(self, topic: str, status: str, reason: str) -> bool:
+        name = payloads.checked_topic(topic)
+        event = Event(_SWITCHES[status], {"topic": name, "reason": reason})
+
+        def decide(store: Store, _: Moment) -> list[Event]:
+            now = store.queue.topics().get(name, "active")
+            return [] if now == status else [event]
+
+        return bool(self._journal.change(decide))
 
     def rescue(self, limit: int = 100) -> list[Event]:
         """Take jobs from holders whose lease is over; returns the events."""

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from tallybook import payload as payloads
+from tallybook import steering
 from tallybook.book.caching import Write, Writing
 from tallybook.book.store import Store
 from tallybook.clock import Moment, to_text
@@ -128,7 +129,8 @@ class Turn:
 
 
 _ENDS = frozenset(
-    f"job.{name}" for name in ("done", "retry_scheduled", "dead", "snoozed", "settle_refused")
+    f"job.{name}"
+    for name in ("done", "retry_scheduled", "dead", "snoozed", "cancelled", "settle_refused")
 )
 
 
@@ -275,6 +277,12 @@ def _extend_one(store: Store, moment: Moment, held: Held, worker: str, lease_s: 
     named = job.named() if job else {"job_id": held.job_id}
     late = {"worker": worker, "lease_token": held.lease_token, "settle": "extend"}
     return Event("job.settle_refused", named | late | {"reason": ended})
+
+
+def steer(store: Store, rule: str, job_ids: Sequence[str], reason: str) -> list[Event]:
+    """The events of requeueing, discarding or cancelling jobs; others are passed over."""
+    jobs = store.know(store.queue.get_many(job_ids))
+    return [event for job in jobs for event in steering.RULES[rule](job, reason)]
 
 
 def release_by_hand(store: Store, held: Held, reason: str) -> list[Event]:

@@ -24,6 +24,7 @@ from tallybook.log import loss
 from tallybook.log.reader import Hole, Position
 from tallybook.log.verify import Mark
 from tallybook.log.writer import Node
+from tallybook.queue.contract import Selection
 from tallybook.settings import Settings
 from tallybook.settings import load as load_settings
 
@@ -55,7 +56,17 @@ class BookView(ABC):
     ) -> list[Job]:
         """Jobs by status and topic, oldest first."""
         with self._reading() as store:
-            return store.queue.select(status, topic, limit)
+            return store.queue.select(Selection(status, topic), limit)
+
+    def selected(self, selection: Selection, limit: int = 100, after: int = 0) -> list[Job]:
+        """Jobs of a selection that came after the ``after``-th event, oldest first."""
+        with self._reading() as store:
+            return store.queue.select(selection, limit, after)
+
+    def to_cancel(self, worker: str) -> list[str]:
+        """Ids of the jobs that ``worker`` holds and that are to be cancelled."""
+        with self._reading() as store:
+            return store.queue.to_cancel(worker)
 
     def counts(self) -> dict[str, dict[str, int]]:
         """{topic: {status: number of jobs}}."""

@@ -1,4 +1,4 @@
-"""``tallybook jobs``: list jobs, show one, take a lease from its holder."""
+"""``tallybook jobs``: list, show and release jobs; requeue, discard and cancel by selection."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import argparse
 import json
 from typing import Any
 
-from tallybook.cli import output
+from tallybook.cli import output, selecting, steering
 from tallybook.errors import BadInput
 from tallybook.job import Job, Status
 from tallybook.layout import find_book
 from tallybook.payload import visible
 
-HELP = "list jobs, show one, or take its lease from its holder"
+HELP = "list, show, export, requeue, discard, cancel or release jobs"
 _LISTED = (
     "job_id", "topic", "idempotency_key", "status", "attempt_count", "rescue_count",
     "updated_at", "last_error",
@@ -22,10 +22,9 @@ _LAST_ERROR_WIDTH = 60
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The actions and their options."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="list|show|release")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="list|show|…")
     listing = actions.add_parser("list", help="jobs, oldest first")
-    listing.add_argument("--status", choices=[str(status) for status in Status])
-    listing.add_argument("--topic")
+    selecting.add(listing, [str(status) for status in Status])
     listing.add_argument("--limit", type=int, default=100, metavar="N", help="default 100")
     showing = actions.add_parser("show", help="all of one job")
     showing.add_argument("job_id", metavar="ID")
@@ -33,14 +32,16 @@ def add(parser: argparse.ArgumentParser) -> None:
     releasing.add_argument("job_id", metavar="ID")
     releasing.add_argument("--reason", default="by hand", help="for the log; default: by hand")
     releasing.add_argument("--force", action="store_true", help="also from a worker that lives")
-    for action in (listing, showing, releasing):
+    steered = steering.add(actions)
+    for action in (listing, showing, releasing, *steered):
         output.add_book(action)
         output.add_json(action)
 
 
 def run(args: argparse.Namespace) -> int:
     """0; raises BadInput where the job is not there."""
-    return {"list": _list, "show": _show, "release": _release}[args.action](args)
+    own = {"list": _list, "show": _show, "release": _release}
+    return own.get(args.action, steering.run)(args)
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -49,9 +50,10 @@ def _list(args: argparse.Namespace) -> int:
     if args.limit < 1:
         raise BadInput(f"--limit {args.limit}: use a number from 1 up")
     with Book.read(find_book(args.book)) as book:
-        jobs = book.jobs(status=args.status, topic=args.topic, limit=args.limit)
+        jobs = book.selected(selecting.selection(args, book), args.limit)
+        nothing = selecting.nothing(book, args.topic)
     shown = {"jobs": [_shown(job) for job in jobs]}
-    output.answer(shown, args.json, text=lambda: _table(jobs))
+    output.answer(shown, args.json, text=lambda: _table(jobs) if jobs else nothing)
     return 0
 
 
@@ -99,8 +101,6 @@ def _shown(job: Job) -> dict[str, Any]:
 
 
 def _table(jobs: list[Job]) -> str:
-    if not jobs:
-        return "no jobs match"
     rows = [_shown(job) for job in jobs]
     for row in rows:
         row["last_error"] = (row["last_error"] or "-")[:_LAST_ERROR_WIDTH]

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from tallybook.clock import Moment
 from tallybook.job import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which jobs a person means; None: any. ``error`` is a part of the type or the words of the
+    last error; ``older_than`` and ``newer_than`` are instants (RFC 3339) of the last change."""
+
+    status: str | None = None
+    topic: str | None = None
+    error: str | None = None
+    older_than: str | None = None
+    newer_than: str | None = None
 
 
 class Queue(Protocol):
@@ -81,8 +94,12 @@ class Queue(Protocol):
         """How many jobs came after the ``ordinal``-th event of the history."""
         ...
 
-    def select(self, status: str | None, topic: str | None, limit: int) -> list[Job]:
-        """Jobs by status and topic (None: any), oldest first, at most ``limit``."""
+    def select(self, selection: Selection, limit: int, after: int = 0) -> list[Job]:
+        """Jobs that came after the ``after``-th event, oldest first, at most ``limit``."""
+        ...
+
+    def to_cancel(self, worker: str) -> list[str]:
+        """Ids of the jobs that ``worker`` holds and that are to be cancelled."""
         ...
 
     def put_topic(self, topic: str, status: str) -> None:

@@ -35,6 +35,7 @@ create table jobs (
   lease_boot_us integer,
   updated_at text not null,
   finished_at text,
+  cancel_requested_at text,
   payload text not null,
   result text
 ) strict;
@@ -54,6 +55,8 @@ create index jobs_pending on jobs (ordinal) where status = 'pending';
 create index jobs_leased on jobs (lease_boot_us) where status = 'leased';
 create index jobs_dead on jobs (ordinal) where status = 'dead';
 create index jobs_cancelled on jobs (ordinal) where status = 'cancelled';
+create index jobs_to_cancel on jobs (locked_by)
+  where status = 'leased' and cancel_requested_at is not null;
 create table topics (
   topic text primary key,
   status text not null
@@ -219,18 +222,22 @@ select created_at from jobs where status = 'pending' order by ordinal limit 1
 select count(*) from jobs where ordinal > ?
 
 -- name: select
--- jobs of a topic or of any, oldest first
-select {columns} from jobs
-where (:topic is null or topic = :topic)
+-- jobs that a person chose, oldest first; error is a part of its type or its words
+select {columns} from jobs {by_index}
+where {status}
+  and ordinal > :after
+  and (:topic is null or topic = :topic)
+  and (:error is null
+    or instr(lower(coalesce(error_type, '') || ': ' || coalesce(last_error, '')), lower(:error)))
+  and (:older_than is null or updated_at <= :older_than)
+  and (:newer_than is null or updated_at >= :newer_than)
 order by ordinal
 limit :limit
 
--- name: select_of_status
--- the same of one status, by its index where it has one
-select {columns} from jobs {by_index}
-where status = '{status}' and (:topic is null or topic = :topic)
-order by ordinal
-limit :limit
+-- name: to_cancel
+-- which of the jobs that a worker holds are to be cancelled
+select job_id from jobs
+where status = 'leased' and cancel_requested_at is not null and locked_by = ?
 
 -- name: put_topic
 -- whether a topic is active or paused

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import orjson
@@ -12,18 +13,25 @@ from tallybook.clock import Moment, from_text
 from tallybook.job import Job
 from tallybook.queue.claiming import Claiming
 from tallybook.queue.columns import FIRST_CHANGING, statements_of_jobs
+from tallybook.queue.contract import Selection
 
 _SQL = statements_of_jobs()
-_SELECT_OF_STATUS = {
-    status: _SQL["select_of_status"].replace("{status}", status).replace("{by_index}", by_index)
-    for status, by_index in {
-        "pending": "indexed by jobs_pending",
-        "leased": "indexed by jobs_leased",
-        "dead": "indexed by jobs_dead",
-        "cancelled": "indexed by jobs_cancelled",
-        "done": "",
-    }.items()
+_INDEXES = {
+    "pending": "indexed by jobs_pending",
+    "leased": "indexed by jobs_leased",
+    "dead": "indexed by jobs_dead",
+    "cancelled": "indexed by jobs_cancelled",
+    "done": "",
 }
+
+
+def _select(status: str | None) -> str:
+    """The statement for one status, by its index where it has one."""
+    text = _SQL["select"].replace("{by_index}", _INDEXES[status] if status else "")
+    return text.replace("{status}", f"status = '{status}'" if status else "true")
+
+
+_SELECT = {status: _select(status) for status in (None, *_INDEXES)}
 SCHEMA = _SQL["schema"]
 _ORDINAL = Job._fields.index("ordinal")
 
@@ -117,11 +125,15 @@ class SqliteQueue:
         row = self._connection.execute(_SQL["enqueued_since"], (ordinal,)).fetchone()
         return int(row[0])
 
-    def select(self, status: str | None, topic: str | None, limit: int) -> list[Job]:
-        """Jobs by status and topic (None: any), oldest first, at most ``limit``."""
-        text = _SELECT_OF_STATUS[status] if status else _SQL["select"]
-        rows = self._connection.execute(text, {"topic": topic, "limit": limit})
+    def select(self, selection: Selection, limit: int, after: int = 0) -> list[Job]:
+        """Jobs that came after the ``after``-th event, oldest first, at most ``limit``."""
+        asked = asdict(selection) | {"limit": limit, "after": after}
+        rows = self._connection.execute(_SELECT[asked.pop("status")], asked)
         return [Job._make(row) for row in rows]
+
+    def to_cancel(self, worker: str) -> list[str]:
+        """Ids of the jobs that ``worker`` holds and that are to be cancelled."""
+        return [job_id for (job_id,) in self._connection.execute(_SQL["to_cancel"], (worker,))]
 
     def put_topic(self, topic: str, status: str) -> None:
         """Keep whether a topic is active or paused."""

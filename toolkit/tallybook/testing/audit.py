@@ -14,6 +14,7 @@ from tallybook.layout import Layout
 from tallybook.log import anchor as anchors
 from tallybook.log.reader import history
 from tallybook.log.verify import verify
+from tallybook.queue.contract import Selection
 
 _ENDS = (
     "job.done",
@@ -52,7 +53,7 @@ def _folds(layout: Layout) -> Iterator[tuple[Mapping[str, object], Mapping[str, 
         tables, _ = fold_history(layout)
         yield tables.jobs, tables.entries
     for store in from_checkpoints(layout):
-        jobs = store.queue.select(None, None, 2**62)
+        jobs = store.queue.select(Selection(), 2**62)
         entries = list(store.cache.scan())
         store.connection.close()
         yield {job.job_id: job for job in jobs}, {entry.key: entry for entry in entries}
