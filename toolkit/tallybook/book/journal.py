@@ -9,6 +9,8 @@ A crash before the sync leaves nothing; after it, the next change replays the ev
 
 from __future__ import annotations
 
+import logging
+import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +23,7 @@ from tallybook.book.folding import fold_anew
 from tallybook.book.gathering import Decide, Gathering, Ticket
 from tallybook.book.store import Store
 from tallybook.clock import Clock, Moment
-from tallybook.errors import NoRoom, TallybookError
+from tallybook.errors import FoldRefused, NoRoom, NotNow, TallybookError
 from tallybook.event import Event
 from tallybook.fold import apply
 from tallybook.job import Job
@@ -32,6 +34,8 @@ from tallybook.log.loss import lost_end
 from tallybook.log.reader import Position, has_more
 from tallybook.log.writer import Log, Node
 from tallybook.settings import LogSettings
+
+log = logging.getLogger("tallybook.book")
 
 
 class Journal:
@@ -65,8 +69,15 @@ class Journal:
             with self._lock.held(), self._mutex:
                 self._follow()
                 self._replay()
-        with self._mutex:
-            yield self._store
+        try:
+            with self._mutex:
+                yield self._store
+        except sqlite3.DatabaseError as error:
+            with self._lock.held():
+                self._mend(error)
+            raise NotNow(
+                f"{self._layout.state} was damaged and is folded anew: ask again"
+            ) from error
 
     def change(self, decide: Decide) -> list[Event]:
         """Do what ``decide`` says of the current state; returns the events once they are on disk.
@@ -88,13 +99,33 @@ class Journal:
         try:
             with self._lock.held(), self._mutex:
                 self._follow()
-                self._change_all(tickets)
+                self._change_or_mend(tickets)
         except BaseException as error:
             for ticket in tickets:
                 ticket.error = ticket.error or error
             if not isinstance(error, TallybookError):
                 raise
         news.tell(self._wake_path, (event for ticket in tickets for event in ticket.made))
+
+    def _change_or_mend(self, tickets: list[Ticket]) -> None:
+        try:
+            self._change_all(tickets)
+        except sqlite3.DatabaseError as error:  # nothing is in the log: it is written last
+            self._mend(error)
+            for ticket in tickets:
+                ticket.made, ticket.leased, ticket.error = [], [], None
+            self._change_all(tickets)
+
+    def _mend(self, error: sqlite3.DatabaseError) -> None:
+        """Fold a damaged state.db anew; raises ``error`` where it is something else."""
+        if not stores.is_damage(error):
+            raise error
+        log.warning("%s is damaged (%s): it is folded anew", self._layout.state, error)
+        with self._mutex, stores.told(self._layout.state):
+            self._files.abandon()
+            self._store.connection.close()
+            self._layout.state.unlink(missing_ok=True)
+            self._open()
 
     def _change_all(self, tickets: list[Ticket]) -> None:
         try:
@@ -181,8 +212,17 @@ class Journal:
             store.connection.close()
             store = None
         self._store = store or fold_anew(self._layout)
-        with self._store.transaction():
-            end = self._catch_up()
+        try:
+            with self._store.transaction():
+                end = self._catch_up()
+        except (sqlite3.DatabaseError, FoldRefused) as error:
+            if store is None or isinstance(error, sqlite3.OperationalError):
+                raise
+            log.warning("%s does not fit the log (%s): folded anew", self._layout.state, error)
+            store.connection.close()
+            self._store = fold_anew(self._layout)
+            with self._store.transaction():
+                end = self._catch_up()
         self._files = StateFiles(self._layout.state)
         self._note_lost_end(end, lost)
 

@@ -80,13 +80,14 @@ class Store:
             self._flush()
         except BaseException:
             self._forget()
-            self.connection.execute("rollback")
+            if self.connection.in_transaction:
+                self.connection.execute("rollback")
             self.boot_id = self.position().boot_id
             raise
         self._known.clear()
         at("before_commit")
         self.is_behind = True
-        with suppress(sqlite3.OperationalError):
+        with suppress(sqlite3.DatabaseError):
             self.connection.execute("commit")
             self.is_behind = False
         if self.connection.in_transaction:
@@ -243,6 +244,12 @@ def _is_readable(path: Path) -> bool:
             return True
     except FileNotFoundError:
         return False
+
+
+def is_damage(error: sqlite3.DatabaseError) -> bool:
+    """Whether SQLite says that the file itself is damaged."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def is_ahead(layout: Layout, position: Position) -> bool:

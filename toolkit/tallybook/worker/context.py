@@ -15,6 +15,7 @@ from tallybook.errors import BadInput, LeaseLost, VersionConflict
 from tallybook.job import Job
 from tallybook.worker.metrics import Counters
 
+_LONGEST_LEASE_S = 86400
 _LOG = logging.getLogger("tallybook.job")
 
 
@@ -112,6 +113,7 @@ class Context:
     cache: CacheView
     log: JobLogger
     is_held: Callable[[], bool] = lambda: True
+    extended: Callable[[int], None] = lambda _: None
     notes: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -124,9 +126,13 @@ class Context:
 
         Raises LeaseLost where it is over already.
         """
+        if not 0 < lease_s <= _LONGEST_LEASE_S:
+            raise BadInput(f"extend({lease_s!r}): use up to {_LONGEST_LEASE_S} s")
         held = Held(self.job.job_id, self.job.lease_token)
+        now_us = self.book.moment().boot_us
         if self.book.extend([held], self.job.locked_by or "", lease_s):
             raise LeaseLost(f"job {self.job.job_id}: its lease is over; stop this run")
+        self.extended(now_us + round(lease_s * 1_000_000))
 
     def note(
         self,

@@ -230,7 +230,14 @@ class Worker:
         held = Held(job.job_id, job.lease_token, book.moment().wall())
         self._running.begin(held)
         is_held = self._is_held(book, job)
-        outcome, puts = run(self._handlers[job.topic], job, book, self._counters, is_held)
+        outcome, puts = run(
+            self._handlers[job.topic],
+            job,
+            book,
+            self._counters,
+            is_held,
+            lambda until_us: self._running.extended(job.job_id, until_us),
+        )
         lane.end(job, Settled(outcome, puts), time.monotonic())
 
     def _is_held(self, book: Book, job: Job) -> Callable[[], bool]:

@@ -38,14 +38,15 @@ def run(
     book: Book,
     counters: Counters,
     is_held: Callable[[], bool] = lambda: True,
+    extended: Callable[[int], None] = lambda _: None,
 ) -> tuple[Outcome, Sequence[Write]]:
     """Run a handler on a leased job; returns how it ended and the cache writes it asked for.
 
     ``is_held`` says whether the lease is still the worker's; a coroutine is cancelled when it is
-    not.
+    not. ``extended`` is told the boot time (µs) until which the handler has moved its lease.
     """
     cache = CacheView(book, counters, job)
-    context = Context(job, book, cache, JobLogger(job), is_held)
+    context = Context(job, book, cache, JobLogger(job), is_held, extended)
     started_at, began = to_text(book.moment().now), time.perf_counter()
     told = _told(handler, job, context)
     duration_ms = round((time.perf_counter() - began) * 1000, 3)

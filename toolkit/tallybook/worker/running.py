@@ -12,7 +12,7 @@ from tallybook.book import Held
 class Running:
     """Shared by the threads of a worker and its heartbeat. ``lease_us`` is the length of a lease.
 
-    It keeps when each lease was last moved, by this machine's own boot clock.
+    It keeps until when each lease lasts, by this machine's own boot clock.
     """
 
     lease_us: int
@@ -22,7 +22,14 @@ class Running:
     def start(self, held: Held, boot_us: int) -> None:
         """A lease begins; it was last moved at ``boot_us``."""
         with self.mutex:
-            self.leases[held.job_id] = (held, boot_us)
+            self.leases[held.job_id] = (held, boot_us + self.lease_us)
+
+    def extended(self, job_id: str, until_us: int) -> None:
+        """A handler has moved its lease itself: it lasts until ``until_us``."""
+        with self.mutex:
+            known = self.leases.get(job_id)
+            if known:
+                self.leases[job_id] = (known[0], until_us)
 
     def begin(self, held: Held) -> None:
         """The handler of a lease begins; a lease that was lost meanwhile stays lost."""
@@ -37,9 +44,10 @@ class Running:
             self.leases.pop(job_id, None)
 
     def older_than(self, boot_us: int) -> list[Held]:
-        """The leases that were last moved before ``boot_us``."""
+        """The leases that last no longer than one that was moved at ``boot_us``."""
         with self.mutex:
-            return [held for held, moved_us in self.leases.values() if moved_us <= boot_us]
+            until_us = boot_us + self.lease_us
+            return [held for held, ends_us in self.leases.values() if ends_us <= until_us]
 
     def moved(self, leases: list[Held], lost: list[Held], boot_us: int) -> None:
         """These leases were extended at ``boot_us``, but for those that are ``lost``."""
@@ -47,7 +55,7 @@ class Running:
             for held in leases:
                 known = self.leases.get(held.job_id)
                 if known:
-                    self.leases[held.job_id] = (known[0], boot_us)
+                    self.leases[held.job_id] = (known[0], boot_us + self.lease_us)
             for held in lost:
                 self.leases.pop(held.job_id, None)
 
@@ -57,10 +65,10 @@ class Running:
         Nobody needs to be asked: it is known also while the log cannot be reached.
         """
         with self.mutex:
-            held, moved_us = self.leases.get(job_id, (None, 0))
+            held, until_us = self.leases.get(job_id, (None, 0))
         if held is None or held.lease_token != lease_token:
             return False
-        return boot_us < moved_us + self.lease_us
+        return boot_us < until_us
 
     def all(self) -> list[Held]:
         """The leases held now."""
