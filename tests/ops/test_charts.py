@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -27,6 +27,12 @@ def book(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     path = tmp_path_factory.mktemp("book")
     Simulation(path, jobs=request.param).run()
     return path
+
+
+@pytest.fixture(scope="module")
+def warehouse(book: Path) -> Iterator[ops.Warehouse]:
+    with ops.open(book) as opened:
+        yield opened
 
 
 def marks(svg: str) -> int:
@@ -54,9 +60,10 @@ def parts(spec: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", OF_A_BOOK)
-def test_a_chart_of_a_book_draws_marks_at_ten_jobs_and_at_many(book: Path, name: str) -> None:
-    with ops.open(book) as warehouse:
-        chart = getattr(ops.charts, name)(warehouse)
+def test_a_chart_of_a_book_draws_marks_at_ten_jobs_and_at_many(
+    warehouse: ops.Warehouse, name: str
+) -> None:
+    chart = getattr(ops.charts, name)(warehouse)
     spec = chart.to_dict()
     assert rows_of(spec) <= MOST_MARKS
     drawing = ops.charts.show(chart)
@@ -65,9 +72,10 @@ def test_a_chart_of_a_book_draws_marks_at_ten_jobs_and_at_many(book: Path, name:
 
 
 @pytest.mark.parametrize("name", TIMED)
-def test_a_time_axis_names_its_zone_and_shows_its_clock(book: Path, name: str) -> None:
-    with ops.open(book) as warehouse:
-        svg = ops.charts.show(getattr(ops.charts, name)(warehouse, zone="Asia/Tokyo")).svg
+def test_a_time_axis_names_its_zone_and_shows_its_clock(
+    warehouse: ops.Warehouse, name: str
+) -> None:
+    svg = ops.charts.show(getattr(ops.charts, name)(warehouse, zone="Asia/Tokyo")).svg
     assert "time in Asia/Tokyo" in svg or "no attempt failed" in svg
     assert ">19:0" in svg or "no attempt failed" in svg, "10:00 UTC is 19:00 in Tokyo"
 
@@ -93,9 +101,8 @@ def test_charts_of_a_reconciliation_show_each_status_and_column(tmp_path: Path) 
     assert "no cell differs" in ops.charts.show(ops.charts.reconcile_columns(same)).svg
 
 
-def test_a_drawing_carries_svg_and_words_and_asks_no_network(book: Path) -> None:
-    with ops.open(book) as warehouse:
-        bundle = ops.charts.show(ops.charts.throughput(warehouse))._repr_mimebundle_()
+def test_a_drawing_carries_svg_and_words_and_asks_no_network(warehouse: ops.Warehouse) -> None:
+    bundle = ops.charts.show(ops.charts.throughput(warehouse))._repr_mimebundle_()
     assert set(bundle) == {"image/svg+xml", "text/plain"}
     assert bundle["text/plain"] == "[chart] Throughput"
     addresses = set(re.findall(r"https?://[^\"' )<]+", bundle["image/svg+xml"]))
