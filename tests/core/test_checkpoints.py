@@ -55,7 +55,8 @@ def timeless(root: Path) -> Any:
     """The same without what belongs to one boot: a rebuild runs by the clock of this machine."""
     jobs, entries, _ = state(root)
     return {
-        job.job_id: job._replace(due_boot_us=0, lease_boot_us=None) for job in jobs.values()
+        job.job_id: job._replace(due_boot_us=0, lease_boot_us=None, expire_boot_us=0)
+        for job in jobs.values()
     }, entries
 
 
