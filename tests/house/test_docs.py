@@ -40,6 +40,7 @@ TABLES = {
     "[node]": settings.NodeSettings,
     "[log]": settings.LogSettings,
     "[worker]": settings.WorkerSettings,
+    "[cache]": settings.CacheSettings,
     '[topics."NAME"]': settings.TopicSettings,
 }
 

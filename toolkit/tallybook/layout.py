@@ -5,6 +5,7 @@ book/
   log/                writer.json, anchor.json, the segments <writer8>-<first seq>.ndjson;
                       closed ones become <name>.zst with <stem>.manifest.json
   state.db            fold of the log: jobs, cache, topics, position
+  cache.json          the cache again, where the settings ask for it
   wake                touched where there is something to claim
   checkpoints/  metrics/  heartbeats/  plans/  profiles/
 """
@@ -51,6 +52,11 @@ class Layout:
     def state(self) -> Path:
         """The SQLite file with the folded state."""
         return self.root / "state.db"
+
+    @property
+    def cache_file(self) -> Path:
+        """The cache as one JSON file, where the settings ask for it."""
+        return self.root / "cache.json"
 
     @property
     def settings(self) -> Path:

@@ -4,6 +4,7 @@
 [log]                       lock_wait_s, segment_bytes, segment_age_s, durability,
                             sync_interval_ms, payload, checkpoint_events
 [worker]                    metrics_interval_s
+[cache]                     store, flush_interval_ms
 [topics."NAME"]             max_attempts, backoff_first_s, backoff_base, backoff_cap_s,
                             jitter, jitter_cap_s, max_rescues, dedupe_window_s,
                             keep_done_s, keep_dead_s, payload, redact
@@ -50,6 +51,14 @@ class WorkerSettings:
     """What every worker of this book does alike; times in seconds."""
 
     metrics_interval_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class CacheSettings:
+    """Where reads of the cache come from: state.db, or memory that is flushed to cache.json."""
+
+    store: str = "sqlite"
+    flush_interval_ms: int = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +120,7 @@ class Settings:
     node: NodeSettings = NodeSettings()
     log: LogSettings = LogSettings()
     worker: WorkerSettings = WorkerSettings()
+    cache: CacheSettings = CacheSettings()
     topics: Mapping[str, TopicSettings] = field(default_factory=dict)
 
     def topic(self, name: str) -> TopicSettings:
@@ -134,6 +144,7 @@ _SMALLEST: Mapping[str, float] = {
     "sync_interval_ms": 1,
     "checkpoint_events": 100,
     "metrics_interval_s": 0.1,
+    "flush_interval_ms": 1,
     "max_attempts": 1,
     "backoff_first_s": 0.001,
     "backoff_base": 1.0,
@@ -143,6 +154,7 @@ _LARGEST: Mapping[str, float] = {
     "segment_age_s": 86400 * 366,
     "sync_interval_ms": 60_000,
     "metrics_interval_s": 3600,
+    "flush_interval_ms": 3_600_000,
     "max_attempts": 1000,
     "max_rescues": 1000,
     "backoff_base": 100,
@@ -156,6 +168,7 @@ _LARGEST: Mapping[str, float] = {
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "durability": ("full", "interval"),
     "payload": ("full", "digest", "none"),
+    "store": ("sqlite", "json"),
 }
 
 
@@ -171,12 +184,13 @@ def load(path: Path) -> Settings:
 
 
 def _settings(raw: dict[str, Any], path: Path) -> Settings:
-    _known(raw, ("node", "log", "worker", "topics"), f"{path}: table")
+    _known(raw, ("node", "log", "worker", "cache", "topics"), f"{path}: table")
     topics = _table(raw, "topics", path)
     return Settings(
         node=_section(NodeSettings(), _table(raw, "node", path), f"{path}: [node]"),
         log=_section(LogSettings(), _table(raw, "log", path), f"{path}: [log]"),
         worker=_section(WorkerSettings(), _table(raw, "worker", path), f"{path}: [worker]"),
+        cache=_section(CacheSettings(), _table(raw, "cache", path), f"{path}: [cache]"),
         topics={
             name: _section(
                 TopicSettings(), _table(topics, name, path), f'{path}: [topics."{name}"]'
@@ -193,7 +207,9 @@ def _table(raw: Mapping[str, Any], name: str, path: Path) -> dict[str, Any]:
     return table
 
 
-_Section = TypeVar("_Section", NodeSettings, LogSettings, WorkerSettings, TopicSettings)
+_Section = TypeVar(
+    "_Section", NodeSettings, LogSettings, WorkerSettings, CacheSettings, TopicSettings
+)
 
 
 def _section(default: _Section, raw: dict[str, Any], place: str) -> _Section:

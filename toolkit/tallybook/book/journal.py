@@ -79,6 +79,14 @@ class Journal:
                 f"{self._layout.state} was damaged and is folded anew: ask again"
             ) from error
 
+    @contextmanager
+    def reading_alone(self) -> Iterator[Store]:
+        """The state, for reading, while nobody changes the book."""
+        with self._lock.held(), self._mutex:
+            self._follow()
+            self._replay()
+            yield self._store
+
     def change(self, decide: Decide) -> list[Event]:
         """Do what ``decide`` says of the current state; returns the events once they are on disk.
 
@@ -143,6 +151,11 @@ class Journal:
                 self._follow()
                 with stores.told(self._layout.state), self._store.transaction():
                     self._catch_up()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether ``close`` was called."""
+        return self._lock.is_closed
 
     def close(self) -> None:
         """Close state.db under the lock, so that one process alone checkpoints its WAL."""

@@ -16,6 +16,7 @@ from tallybook import layout as layouts
 from tallybook.book import store as stores
 from tallybook.book.folding import readable
 from tallybook.book.store import Store
+from tallybook.cache.contract import Cache
 from tallybook.clock import Clock, Moment, SystemClock
 from tallybook.entry import Entry, Read
 from tallybook.job import Job
@@ -45,6 +46,10 @@ class BookView(ABC):
     @abstractmethod
     def close(self) -> None:
         """Close the book; it may be opened again."""
+
+    def _cache(self, store: Store) -> Cache:
+        """The cache that reads come from."""
+        return store.cache
 
     def job(self, job_id: str) -> Job | None:
         """The job of that id."""
@@ -91,7 +96,7 @@ class BookView(ABC):
     def entry(self, key: str) -> Entry | None:
         """The cache entry of that key."""
         with self._reading() as store:
-            return store.cache.get(key)
+            return self._cache(store).get(key)
 
     def read_entry(
         self, key: str, *, at_least_version: int | None = None, allow_expired: bool = False
@@ -102,7 +107,7 @@ class BookView(ABC):
         ``state`` says why. With ``allow_expired`` an expired one is, and ``state`` says so.
         """
         with self._reading() as store:
-            entry = store.cache.get(key)
+            entry = self._cache(store).get(key)
         moment = self._clock.moment()
         return entries.read(entry, moment, at_least_version, allow_expired=allow_expired)
 
@@ -119,7 +124,7 @@ class BookView(ABC):
         with self._reading() as store:
             fitting = (
                 entry
-                for entry in store.cache.scan(prefix)
+                for entry in self._cache(store).scan(prefix)
                 if pending in (None, entry.pending)
                 and (expired is None or expired == entry.is_expired(moment))
             )

@@ -90,6 +90,7 @@ def rebuild(book: Path, *, progress: Callable[[int], None] | None = None) -> Reb
                 layout.writer.unlink(missing_ok=True)
             store = asides.write_anew(layout.state, folded.tables, folded.position)
             store.connection.close()
+            layout.cache_file.unlink(missing_ok=True)
     finally:
         lock.close()
     rebuilt = _rebuilt(folded, lost_end)

@@ -16,10 +16,12 @@
   is then killed or fails for real. ``crash_at`` is the fault of a crash point, ``dice_faults`` are
   faults by a seed.
 - ``audit`` says what is wrong with a book: its log, its state, its leases.
+- ``check_cache`` puts a cache store of your own through the promises of the contract.
 """
 
 from tallybook.log.faults import POINTS, Crashed, Fault, Plan
 from tallybook.testing.audit import audit
+from tallybook.testing.caches import check_cache
 from tallybook.testing.clock import FakeClock
 from tallybook.testing.inline import run_inline
 from tallybook.testing.plans import crash_at, dice_faults, environment, faults
@@ -31,6 +33,7 @@ __all__ = [
     "Fault",
     "Plan",
     "audit",
+    "check_cache",
     "crash_at",
     "dice_faults",
     "environment",
