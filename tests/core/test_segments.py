@@ -306,9 +306,10 @@ while not (layout.root / "stop").exists():
     command = [sys.executable, "-c"]
     squeezers = [subprocess.Popen([*command, squeeze, root]) for _ in range(2)]
     writers = [subprocess.Popen([*command, write, root, str(n)]) for n in range(2)]
-    assert [process.wait() for process in writers] == [0, 0]
+    ended = [process.wait() for process in writers]
     (root / "stop").touch()
     assert [process.wait() for process in squeezers] == [0, 0]
+    assert ended == [0, 0]
     layout = Layout(root)
     compress_closed(layout)
     found = checked(layout)
