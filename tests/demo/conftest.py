@@ -26,7 +26,7 @@ class Recorded:
     complaints: str
 
 
-JOBS = {1: 500, 2: 100, 3: 100}
+JOBS = dict.fromkeys((1, 2, 3), 500)
 """How many jobs the demo of a seed has."""
 AT_ONCE = 2
 
