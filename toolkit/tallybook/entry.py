@@ -83,16 +83,17 @@ class Read:
         return self.entry.value if self.entry else None
 
 
+NOTHING = Read(State.ABSENT)
+
+
 def read(
-    entry: Entry | None,
+    entry: Entry,
     moment: Moment,
     at_least_version: int | None = None,
     *,
     allow_expired: bool = False,
 ) -> Read:
     """What a reader gets who asked for at least that version; an expired entry only if allowed."""
-    if entry is None:
-        return Read(State.ABSENT)
     if at_least_version is not None and entry.version < at_least_version:
         return Read(State.TOO_OLD)
     if entry.is_expired(moment):

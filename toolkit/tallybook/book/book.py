@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -286,10 +286,8 @@ class Book(CachedBook):
         except TallybookError as error:
             log.warning("cache.json is written later: %s", error)
 
-    @contextmanager
-    def _reading(self) -> Iterator[Store]:
-        with self._journal.reading() as store:
-            yield store
+    def _reading(self) -> AbstractContextManager[Store]:
+        return self._journal.reading()
 
 
 def _require_room(root: Path, create: bool) -> None:

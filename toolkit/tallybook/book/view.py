@@ -108,6 +108,8 @@ class BookView(ABC):
         """
         with self._reading() as store:
             entry = self._cache(store).get(key)
+        if entry is None:
+            return entries.NOTHING
         moment = self._clock.moment()
         return entries.read(entry, moment, at_least_version, allow_expired=allow_expired)
 

@@ -81,6 +81,7 @@ def _row(entry: Entry) -> list[Any]:
 
 def _entry(row: tuple[Any, ...]) -> Entry:
     values = list(row)
-    values[_DEPENDS_ON] = tuple(json.loads(values[_DEPENDS_ON]))
+    depends_on = values[_DEPENDS_ON]
+    values[_DEPENDS_ON] = () if depends_on == "[]" else tuple(json.loads(depends_on))
     values[_PENDING] = bool(values[_PENDING])
     return Entry(*values)
