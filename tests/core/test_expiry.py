@@ -114,3 +114,14 @@ def test_a_delayed_job_is_not_claimed_early_and_its_lease_starts_at_the_claim(
     job = claim(book, lease_s=60)
     assert job.lease_boot_us == clock.moment().boot_us + 60_000_000
     assert book.claim("other") is None
+
+
+def test_a_requeued_job_has_all_its_time_again(book: Book, clock: FakeClock) -> None:
+    job_id = book.enqueue("a", 1, expires_after_s=60).job_id
+    clock.advance(61)
+    book.expire()
+    book.steer("requeue", [job_id], "once more")
+    clock.advance(59)
+    assert book.expire() == []
+    clock.advance(1)
+    assert [event["job_id"] for event in book.expire()] == [job_id]

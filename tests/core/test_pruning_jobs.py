@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from core_steps import claim, names, outcome
+from core_steps import claim, job_of, names, outcome
 
 from tallybook import Book
 from tallybook.book import Settled, Want
@@ -16,6 +18,8 @@ from tallybook.book.changes import New
 from tallybook.book.folding import fold_history
 from tallybook.cli.main import main
 from tallybook.testing import FakeClock
+from tallybook.worker.handlers import registered
+from tallybook.worker.loop import Worker
 
 DAY_S = 86400
 
@@ -136,3 +140,45 @@ def test_after_a_reboot_the_time_is_counted_on(strict: Book, clock: FakeClock) -
     assert strict.prune() == []
     clock.advance(100)
     assert len(strict.prune()) == 1
+
+
+def test_the_command_prunes_in_bounds_and_tells_of_a_dry_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root, clock = tmp_path / "old", FakeClock()
+    with Book.open(root, clock=clock) as book:
+        end(book, 5)
+
+    def told(*options: str) -> dict[str, object]:
+        assert main(["jobs", "prune", *options, "--book", str(root), "--json"]) == 0
+        found: dict[str, object] = json.loads(capsys.readouterr().out)
+        return found
+
+    assert told("--dry-run")["pruned"] == 5
+    assert told("--limit", "2") == {
+        "dry_run": False, "pruned": 2, "done": 2, "dead": 0, "cancelled": 0,
+    }  # fmt: skip
+    assert told()["pruned"] == 3
+    assert main(["jobs", "prune", "--book", str(root)]) == 0
+    assert capsys.readouterr().out == "no job is older than its topic keeps it\n"
+    assert main(["jobs", "prune", "--limit", "0", "--book", str(root)]) == 2
+    assert "--limit 0" in capsys.readouterr().err
+
+
+def test_a_worker_prunes_and_expires_at_its_beats(tmp_path: Path) -> None:
+    root, clock = tmp_path / "old", FakeClock()
+    with Book.open(root, clock=clock) as book:
+        end(book, 3)
+        waits = book.enqueue("b", 1, delay_s=3600, expires_after_s=60).job_id
+    worker = Worker(root, {"c": registered(lambda job: job.payload)}, threads=1)
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    try:
+        with Book.open(root) as book:
+            deadline = time.monotonic() + 30
+            while left(book) or job_of(book, waits).status != "dead":
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+    finally:
+        worker.stop()
+        thread.join()

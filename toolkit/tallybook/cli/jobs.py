@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from tallybook.cli import output, selecting, steering
+from tallybook.cli import output, pruning, selecting, steering
 from tallybook.errors import BadInput
 from tallybook.job import Job, Status
 from tallybook.layout import find_book
@@ -33,14 +33,14 @@ def add(parser: argparse.ArgumentParser) -> None:
     releasing.add_argument("--reason", default="by hand", help="for the log; default: by hand")
     releasing.add_argument("--force", action="store_true", help="also from a worker that lives")
     steered = steering.add(actions)
-    for action in (listing, showing, releasing, *steered):
+    for action in (listing, showing, releasing, *steered, pruning.add(actions)):
         output.add_book(action)
         output.add_json(action)
 
 
 def run(args: argparse.Namespace) -> int:
     """0; raises BadInput where the job is not there."""
-    own = {"list": _list, "show": _show, "release": _release}
+    own = {"list": _list, "show": _show, "release": _release, "prune": pruning.run}
     return own.get(args.action, steering.run)(args)
 
 
