@@ -276,6 +276,11 @@ class Job(NamedTuple):
         }
         return [rescued, Event("job.dead", held | died)]
 
+    @property
+    def timed_out_words(self) -> str:
+        """The words of an attempt that ran too long."""
+        return f"it ran longer than its timeout of {self.timeout_s or 0:g} s"
+
     def settle(
         self, outcome: Outcome, rules: TopicSettings, dice: float, moment: Moment
     ) -> list[Event]:
@@ -287,6 +292,12 @@ class Job(NamedTuple):
         if refusal:
             mine = self.status == Status.LEASED and outcome.lease_token == self.lease_token
             return [*(self.rescue(rules) if mine else []), outcome.refused(refusal)]
+        return self.ended(outcome, rules, dice, moment)
+
+    def ended(
+        self, outcome: Outcome, rules: TopicSettings, dice: float, moment: Moment
+    ) -> list[Event]:
+        """The events of a run that ended while its lease was nobody else's."""
         if outcome.settle == "done":
             return [self._done(outcome)]
         if self.cancel_requested_at and outcome.settle != "dead":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -85,13 +85,15 @@ class Book(CachedBook):
         correlation_id: str | None = None,
         enqueued_from: str | None = None,
         expires_after_s: float | None = None,
+        timeout_s: float | None = None,
     ) -> Receipt:
         """Enqueue a job; once this returns, the job is on disk.
 
         With an ``idempotency_key`` that a job of this topic has: the same payload gives that job,
         another payload raises KeyConflict. Without one the job's own id is its key. Jobs of a
         higher ``priority`` are claimed first. After ``expires_after_s`` a job that is not done is
-        dead. Raises BadInput for what cannot be kept.
+        dead. A run longer than ``timeout_s`` is stopped and counts as a failed attempt. Raises
+        BadInput for what cannot be kept.
         """
         new = New(
             topic,
@@ -103,6 +105,7 @@ class Book(CachedBook):
             correlation_id,
             enqueued_from,
             expires_after_s,
+            timeout_s,
         )
         return self.enqueue_many([new])[0]
 
@@ -233,14 +236,19 @@ class Book(CachedBook):
             lambda store, moment: ageing.pruned(store, moment, jobs, self.settings)
         )
 
-    def rescue_of(self, worker: str) -> list[Event]:
+    def rescue_of(
+        self, worker: str, stopped: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> list[Event]:
         """Log that ``worker`` died and take its jobs at once; returns the events.
 
-        The caller makes sure that it is dead.
+        The caller makes sure that it is dead. ``stopped`` says by job id which runs it ended
+        itself for, if it did.
         """
         dice = self._dice.random
         return self._journal.change(
-            lambda store, moment: rescuing.bury(store, moment, worker, self.settings, dice)
+            lambda store, moment: rescuing.bury(
+                store, moment, worker, self.settings, dice, stopped or {}
+            )
         )
 
     def record(self, event: Event) -> Event:

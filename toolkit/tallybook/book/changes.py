@@ -36,6 +36,7 @@ class New:
     correlation_id: str | None = None
     enqueued_from: str | None = None
     expires_after_s: float | None = None
+    timeout_s: float | None = None
 
     def checked(self, settings: Settings) -> dict[str, Any]:
         """The fields of ``job.enqueued`` but its id. Raises BadInput for what cannot be kept."""
@@ -51,9 +52,17 @@ class New:
             "idempotency_key": payloads.checked_text("idempotency key", self.idempotency_key),
             "enqueued_from": payloads.checked_text("enqueued from", self.enqueued_from),
             "max_attempts": settings.topic(self.topic).max_attempts,
+            "timeout_s": self._timeout_s(settings),
             **self._due(),
             **self._expiry(),
         }
+
+    def _timeout_s(self, settings: Settings) -> float | None:
+        if self.timeout_s is None:
+            return settings.topic(self.topic).timeout_s or None
+        if not 0.001 <= self.timeout_s <= _LONGEST_DELAY_S:
+            raise BadInput(f"timeout {self.timeout_s:g} s: use 0.001 s to 366 days")
+        return self.timeout_s
 
     def _expiry(self) -> dict[str, Any]:
         if self.expires_after_s is None:

@@ -25,6 +25,7 @@ _OPTIONS: Mapping[str, tuple[type, ...]] = {
     "priority": (int,),
     "delay_s": (int, float),
     "expires_after_s": (int, float),
+    "timeout_s": (int, float),
     "correlation_id": (str,),
 }
 
@@ -40,6 +41,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--expires-after", dest="expires_after_s", type=float, metavar="S",
         help="dead unless done in so many seconds",
     )  # fmt: skip
+    parser.add_argument(
+        "--timeout", dest="timeout_s", type=float, metavar="S", help="stop a run after so long"
+    )
     parser.add_argument("--correlation-id", metavar="ID", help="carried through all events")
     output.add_book(parser)
     output.add_json(parser)

@@ -32,6 +32,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--drain", action="store_true", help="end when nothing is pending or leased"
     )
+    parser.add_argument(
+        "--grace", type=float, default=30.0, metavar="S",
+        help="how long a run that is to stop may take; default 30",
+    )  # fmt: skip
     parser.add_argument("--name", help="name of this worker in the log; default: host and dice")
     output.add_book(parser)
 
@@ -47,6 +51,7 @@ def _parent(args: argparse.Namespace) -> int:
 
     command = [sys.executable, "-m", "tallybook", "worker", args.module]
     command += ["--threads", str(args.threads), "--lease", str(args.lease)]
+    command += ["--grace", str(args.grace)]
     command += ["--topics", args.topics, "--book", str(find_book(args.book))]
     command += ["--drain"] * args.drain
     name = args.name or new_worker_id(socket.gethostname())
@@ -66,6 +71,7 @@ def _worker(args: argparse.Namespace) -> int:
         topics=[topic for topic in args.topics.split(",") if topic],
         lease_s=args.lease,
         drain=args.drain,
+        grace_s=args.grace,
         name=args.name,
         parent_pid=int(parent_pid) if parent_pid.isdigit() else None,
     )

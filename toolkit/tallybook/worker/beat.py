@@ -41,7 +41,7 @@ class Beat:
         about: Mapping[str, Any],
         running: Running,
         counters: Counters,
-        each_time: Callable[[], None],
+        each_time: Callable[[Beat], None],
     ) -> None:
         self.alive = True
         self._book = book
@@ -89,7 +89,7 @@ class Beat:
             told = self._deaths.wait(due_s - time.monotonic())
             if time.monotonic() >= due_s:
                 self._try(self._beat)
-                self._each_time()
+                self._each_time(self)
                 self._upkeep.rouse()
                 due_s = time.monotonic() + pause_s
             elif told and not self._stop.is_set():
@@ -146,6 +146,10 @@ class Beat:
         timeouts = [event for event in rescued if event["reason"] == "expired"]
         self._counters.add("rescued_count", len(rescued))
         self._counters.add("lease_timeout_count", len(timeouts))
+
+    def say_stopped(self, stopped: Mapping[str, Mapping[str, Any]]) -> None:
+        """Leave word that this process ends to stop these runs."""
+        self._sign.write(self._said() | {"stopped": stopped})
 
     def _said(self) -> dict[str, Any]:
         """What the heartbeat file says now."""

@@ -19,9 +19,11 @@ _MOST_JOBS = 32
 
 @dataclass
 class Lane:
-    """Jobs that wait in ``jobs``, runs that ended in ``ended``, and how many to claim next."""
+    """Jobs that wait in ``jobs``, runs that ended in ``ended``, how many to claim next,
+    and which job runs ``now``."""
 
     limit: int = 1
+    now: str = ""
     jobs: deque[Job] = field(default_factory=deque)
     ended: list[tuple[Job, Settled]] = field(default_factory=list)
     _waiting_since_s: float = 0.0

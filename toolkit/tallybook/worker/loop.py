@@ -26,6 +26,7 @@ from tallybook.worker.lane import Lane
 from tallybook.worker.metrics import Counters
 from tallybook.worker.run import run
 from tallybook.worker.running import Running
+from tallybook.worker.stopping import RESTART, TIMED_OUT, Run, Stopping, as_timed_out
 from tallybook.worker.wake import Wake
 
 log = logging.getLogger("tallybook.worker")
@@ -33,6 +34,7 @@ _LONGEST_IDLE_S = 1.0
 _DRAIN_IDLE_S = 0.05
 _AGAIN_S = 1.0
 _COMPLAIN_S = 30.0
+_FAILURE = 3
 _Answer = TypeVar("_Answer")
 
 
@@ -58,6 +60,7 @@ class Worker:
         drain: bool = False,
         name: str | None = None,
         parent_pid: int | None = None,
+        grace_s: float = 30.0,
     ) -> None:
         self._path = path
         self._handlers = handlers
@@ -71,6 +74,8 @@ class Worker:
         self._wake: Wake | None = None
         self._is_ending = False
         self._complained_s = -_COMPLAIN_S
+        self._stopping = Stopping(_checked_grace(grace_s))
+        self._lanes: list[Lane] = []
         self._running = Running(round(self._lease_s * 1_000_000))
         self._counters = Counters()
         self._failure: BaseException | None = None
@@ -147,6 +152,7 @@ class Worker:
 
     def _thread(self, book: Book, beat: Beat, wake: Wake) -> None:
         lane = Lane()
+        self._lanes.append(lane)
         try:
             while lane.is_busy or not self._stop.is_set():
                 self._step(book, beat, wake, lane)
@@ -229,6 +235,8 @@ class Worker:
     def _run(self, book: Book, lane: Lane, job: Job) -> None:
         held = Held(job.job_id, job.lease_token, book.moment().wall())
         self._running.begin(held)
+        lane.now = job.job_id
+        self._stopping.begin(job, held.started_at or "", book.moment().boot_us)
         is_held = self._is_held(book, job)
         outcome, puts = run(
             self._handlers[job.topic],
@@ -238,10 +246,18 @@ class Worker:
             is_held,
             lambda until_us: self._running.extended(job.job_id, until_us),
         )
+        if self._stopping.why(job.job_id) == TIMED_OUT:
+            outcome = as_timed_out(outcome, job)
+        self._stopping.end(job.job_id)
         lane.end(job, Settled(outcome, puts), time.monotonic())
 
     def _is_held(self, book: Book, job: Job) -> Callable[[], bool]:
-        return lambda: self._running.holds(job.job_id, job.lease_token, book.moment().boot_us)
+        def is_held() -> bool:
+            now_us = book.moment().boot_us
+            holds = self._running.holds(job.job_id, job.lease_token, now_us)
+            return holds and not self._stopping.why(job.job_id)
+
+        return is_held
 
     def _want(self, lane: Lane) -> Want:
         return Want(self._name or "", self._topics, self._lease_s, lane.limit)
@@ -257,7 +273,35 @@ class Worker:
             self._again_later(error)
         return False
 
-    def _each_beat(self) -> None:
+    def _stop_runs(self, beat: Beat, book: Book) -> None:
+        """Tell the runs that are to stop; end this process where one of them does not."""
+        now_us = book.moment().boot_us
+        try:
+            overdue = self._stopping.overdue(book.to_cancel(self._name or ""), now_us)
+            if overdue:
+                self._end_hard(beat, book, overdue)
+        except TallybookError as error:
+            log.warning("runs that are to stop wait for the next beat: %s", error)
+
+    def _end_hard(self, beat: Beat, book: Book, overdue: list[Run]) -> None:
+        """End the process: first settle what ended before such a run, and log the end."""
+        self._stop.set()
+        hung = [run.job.job_id for run in overdue]
+        ended = [one for lane in self._lanes if lane.now in hung for _, one in lane.ended]
+        if ended:
+            book.turn(ended)
+        now_us, why = book.moment().boot_us, overdue[0].why
+        book.record(Event("worker.stopped", {"worker": self._name, "reason": why}))
+        beat.say_stopped({run.job.job_id: run.told(now_us) for run in overdue})
+        again = "its parent starts it again" if self._parent_pid else "start it again"
+        log.error(
+            "worker %s ends: job %s is %s and did not stop within %g s; %s",
+            self._name, ", ".join(hung), why, self._stopping.grace_s, again,
+        )  # fmt: skip
+        os._exit(RESTART if self._parent_pid else _FAILURE)
+
+    def _each_beat(self, beat: Beat, book: Book) -> None:
+        self._stop_runs(beat, book)
         notify.notify(notify.WATCHDOG)
         if not layouts.is_book(self._path):
             gone = TallybookError(f"{self._path} is gone: the book was removed while it was worked")
@@ -288,7 +332,7 @@ class Worker:
             self._about(book),
             self._running,
             self._counters,
-            self._each_beat,
+            lambda beat: self._each_beat(beat, book),
         )
 
 
@@ -316,6 +360,12 @@ def _checked_lease(lease_s: float) -> float:
     if not 0.3 <= lease_s <= 86400:
         raise BadInput(f"--lease {lease_s:g}: use 0.3 s to a day")
     return lease_s
+
+
+def _checked_grace(grace_s: float) -> float:
+    if not 0 <= grace_s <= 86400:
+        raise BadInput(f"--grace {grace_s:g}: use 0 s to a day")
+    return grace_s
 
 
 def _checked_topics(topics: Sequence[str], handlers: Mapping[str, Registered]) -> Sequence[str]:

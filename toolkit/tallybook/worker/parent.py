@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from tallybook.errors import BadInput, TallybookError
 from tallybook.worker import notify
+from tallybook.worker.stopping import RESTART
 
 log = logging.getLogger("tallybook.worker")
 PARENT_VARIABLE = "TALLYBOOK_PARENT"
@@ -162,6 +163,9 @@ class Parent:
 
     def _again(self, child: Child, code: int) -> None:
         now_s = time.monotonic()
+        if code == RESTART:
+            child.start_at_s = now_s
+            return
         pause_s = child.backoff.after(now_s - child.started_s)
         if self._drain and child.backoff.deaths >= _QUICK_DEATHS:
             self._fail(TallybookError(f"worker {child.name} died {_QUICK_DEATHS} times in a row"))

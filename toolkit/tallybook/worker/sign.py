@@ -147,7 +147,8 @@ def bury(book: Book, path: Path) -> list[Event]:
     try:
         if not _lock(fd, fcntl.LOCK_EX) or not _is(fd, path):
             return []
-        events = book.rescue_of(unquote(path.stem))
+        stopped = (_read(path) or {}).get("stopped")
+        events = book.rescue_of(unquote(path.stem), stopped)
         with book.hold():
             path.unlink(missing_ok=True)
         return events
