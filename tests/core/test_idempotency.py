@@ -118,6 +118,15 @@ def test_jobs_of_one_key_survive_a_fold_anew(book: Book, clock: FakeClock) -> No
     assert book.enqueue("a", 1, idempotency_key="k").job_id == second
 
 
+def test_of_two_jobs_with_one_key_the_open_one_counts(book: Book, clock: FakeClock) -> None:
+    first = ended(book, "dead")
+    clock.advance(WINDOW_S)
+    ended(book)
+    book.steer("requeue", [first], "by hand")
+    clock.advance(WINDOW_S)
+    assert book.enqueue("a", 1, idempotency_key="k").job_id == first
+
+
 def test_a_handler_that_runs_twice_enqueues_its_follower_once(book: Book, clock: FakeClock) -> None:
     book.enqueue("long", 1, idempotency_key="order-1")
     for worker in ("first", "second"):
