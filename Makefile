@@ -22,7 +22,7 @@ demo: $(READY)
 	$(BIN)/tallybook demo $(ARGS)
 
 test: $(READY)
-	$(BIN)/pytest --numprocesses=auto --maxprocesses=4 --dist=loadgroup --no-loadscope-reorder $(ARGS)
+	$(BIN)/pytest --numprocesses=auto --maxprocesses=4 --dist=loadscope --no-loadscope-reorder $(ARGS)
 
 check: $(READY)
 	$(BIN)/ruff format --check .
