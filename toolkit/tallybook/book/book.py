@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
@@ -291,7 +292,7 @@ class Book(CachedBook):
         try:
             with stores.told(self.layout.cache_file), self._journal.reading_alone() as store:
                 self._cache_file.flush(store)
-        except TallybookError as error:
+        except (TallybookError, sqlite3.DatabaseError) as error:
             log.warning("cache.json is written later: %s", error)
 
     def _reading(self) -> AbstractContextManager[Store]:
