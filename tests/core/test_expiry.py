@@ -9,7 +9,7 @@ from tallybook import Book
 from tallybook.book import Want
 from tallybook.book.changes import New
 from tallybook.errors import BadInput
-from tallybook.testing import FakeClock
+from tallybook.testing import FakeClock, audit
 
 
 def last(book: Book) -> tuple[str, str | None]:
@@ -44,6 +44,7 @@ def test_an_expired_job_is_not_tried_again(book: Book, clock: FakeClock, counted
     book.settle(outcome(book, job, "retry", error_type="Down", counted=counted))
     assert last(book) == ("job.dead", "expired")
     assert job_of(book, job.job_id).attempt_count == int(counted)
+    assert audit(book.layout.root) == []
 
 
 def test_an_expired_job_that_is_done_in_its_lease_is_done(book: Book, clock: FakeClock) -> None:

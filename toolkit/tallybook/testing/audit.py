@@ -99,7 +99,8 @@ class _Leases:
             return
         if event.name in _SETTLES and event.boot_us > until_us:
             self._tell(event, f"settles {event.boot_us - until_us} µs after its lease")
-        if event.get("reason") == "expired" and event.boot_us < until_us:
+        rescued = event.name == "job.lease_expired" and event.get("reason") == "expired"
+        if rescued and event.boot_us < until_us:
             self._tell(event, f"rescues {until_us - event.boot_us} µs before the lease is over")
 
     def _tell(self, event: Event, what: str) -> None:
