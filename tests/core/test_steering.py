@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -222,6 +223,41 @@ def test_a_drain_says_what_is_left_when_its_time_is_over(book: Book, command: Co
     book.settle(outcome(book, claim(book)))
     assert job_of(book, job_id).status == "done"
     assert command("topic", "drain", "a") == {"topic": "a", "drained": True, "left": 0}
+
+
+def test_a_dead_letter_is_shown_with_its_traceback_and_its_history(
+    book: Book, command: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job_id = dead(book, traceback="Traceback\n  orders.py, line 7\n")
+    shown = command("jobs", "show", job_id)
+    assert shown["traceback"] == "Traceback\n  orders.py, line 7\n"
+    named = [event["event"] for event in shown["history"]]
+    assert named == ["job.enqueued", "job.leased", "job.dead"]
+    assert main(["jobs", "show", job_id, "--book", str(book.layout.root)]) == 0
+    assert "\n  orders.py, line 7\n" in capsys.readouterr().out
+    pending = book.enqueue("a", 1).job_id
+    assert "history" not in command("jobs", "show", pending)
+    assert len(command("jobs", "show", pending, "--history")["history"]) == 1
+
+
+def test_an_export_is_whole_and_no_cell_of_it_is_a_formula(
+    book: Book, command: Command, tmp_path: Path
+) -> None:
+    bad = ["=1+1", "+1", "-1", "@a", "\tx", "\rx"]
+    job_ids = [dead(book, error=error) for error in bad]
+    book.enqueue("a", 1)
+    told = command("jobs", "export", "--status", "dead", str(tmp_path / "dead.csv"))
+    assert told["jobs"] == 6
+    with (tmp_path / "dead.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["job_id"] for row in rows] == job_ids
+    assert [row["last_error"] for row in rows] == [f"'{error}" for error in bad]
+    command("jobs", "export", "--format", "json", str(tmp_path / "all.json"))
+    jobs = json.loads((tmp_path / "all.json").read_text())["jobs"]
+    assert (len(jobs), jobs[0]["last_error"], jobs[0]["payload"]) == (7, "=1+1", 1)
+    assert "is there already" in command("jobs", "export", str(tmp_path / "all.json"), code=2)
+    assert "is no folder" in command("jobs", "export", str(tmp_path / "no" / "x"), code=2)
+    assert command("jobs", "export", "--topic", "z", str(tmp_path / "none.csv"))["jobs"] == 0
 
 
 def test_a_book_that_is_none_is_bad_input(tmp_path: Path) -> None:

@@ -58,6 +58,7 @@ def test_a_run_that_ignores_its_timeout_ends_its_process_and_is_a_failed_attempt
 def test_no_lease_begins_before_the_process_that_had_the_last_one_is_dead(place: Place) -> None:
     job_id = place.put("slow", 60, timeout_s=0.3)
     ended = place.worker("--grace", "0.2", "--lease", "2")
+    until(lambda: place.named("job.leased"))
     other = place.beating("--name", "other")
     assert ended.wait(30) == 3
     until(lambda: job_of(place, job_id).status == "done")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 from typing import Any
 
-from tallybook.cli import output, pruning, selecting, steering
+from tallybook.cli import exporting, output, pruning, selecting, steering
 from tallybook.errors import BadInput
 from tallybook.job import Job, Status
 from tallybook.layout import find_book
@@ -28,11 +29,14 @@ def add(parser: argparse.ArgumentParser) -> None:
     listing.add_argument("--limit", type=int, default=100, metavar="N", help="default 100")
     showing = actions.add_parser("show", help="all of one job")
     showing.add_argument("job_id", metavar="ID")
+    showing.add_argument(
+        "--history", action="store_true", help="with its events; of a dead letter always"
+    )
     releasing = actions.add_parser("release", help="take the lease of a job from its holder")
     releasing.add_argument("job_id", metavar="ID")
     releasing.add_argument("--reason", default="by hand", help="for the log; default: by hand")
     releasing.add_argument("--force", action="store_true", help="also from a worker that lives")
-    steered = steering.add(actions)
+    steered = (*steering.add(actions), exporting.add(actions))
     for action in (listing, showing, releasing, *steered, pruning.add(actions)):
         output.add_book(action)
         output.add_json(action)
@@ -40,7 +44,13 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0; raises BadInput where the job is not there."""
-    own = {"list": _list, "show": _show, "release": _release, "prune": pruning.run}
+    own = {
+        "list": _list,
+        "show": _show,
+        "release": _release,
+        "export": exporting.run,
+        "prune": pruning.run,
+    }
     return own.get(args.action, steering.run)(args)
 
 
@@ -62,7 +72,10 @@ def _show(args: argparse.Namespace) -> int:
 
     with Book.read(find_book(args.book)) as book:
         job = _known(book.job(args.job_id), args.job_id)
-    output.answer(_shown(job), args.json, text=lambda: _told(job))
+    shown = _shown(job)
+    if job.status == Status.DEAD or args.history:
+        shown |= _history(find_book(args.book), job.job_id)
+    output.answer(shown, args.json, text=lambda: _told(shown))
     return 0
 
 
@@ -107,10 +120,26 @@ def _table(jobs: list[Job]) -> str:
     return output.table(rows, _LISTED)
 
 
-def _told(job: Job) -> str:
-    shown = {name: value for name, value in _shown(job).items() if value not in (None, "")}
-    width = max(map(len, shown))
-    return "\n".join(f"{name.ljust(width)}  {_words(value)}" for name, value in shown.items())
+def _history(root: Path, job_id: str) -> dict[str, Any]:
+    """The events of a job from the log, and the traceback of its last failed run."""
+    from tallybook.cli import trace
+    from tallybook.layout import require_book
+    from tallybook.log.reader import history
+
+    events = [e for e, _ in history(require_book(root)) if e.get("job_id") == job_id]
+    tracebacks = [e["traceback"] for e in events if e.get("traceback")]
+    shown = [trace.shown(event) | {"line": trace.line(event)} for event in events]
+    return {"traceback": tracebacks[-1] if tracebacks else None, "history": shown}
+
+
+def _told(shown: dict[str, Any]) -> str:
+    told = {name: value for name, value in shown.items() if value not in (None, "")}
+    traceback, history = told.pop("traceback", ""), told.pop("history", ())
+    width = max(map(len, told))
+    parts = ["\n".join(f"{name.ljust(width)}  {_words(value)}" for name, value in told.items())]
+    parts += [traceback.rstrip()] if traceback else []
+    parts += ["\n".join(event["line"] for event in history)] if history else []
+    return "\n\n".join(parts)
 
 
 def _words(value: Any) -> str:

@@ -1,0 +1,119 @@
+"""``tallybook jobs export``: jobs by selection as CSV or JSON, to a file or to standard output."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from tallybook.cli import output, selecting
+from tallybook.errors import BadInput
+from tallybook.job import Job, Status
+from tallybook.layout import FILE_MODE, find_book
+
+if TYPE_CHECKING:
+    from tallybook.book import BookView, Selection
+
+_PAGE = 500
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_JSON = ("payload_json", "result_json")
+
+
+def add(actions: Any) -> argparse.ArgumentParser:
+    """The action and its options."""
+    parser: argparse.ArgumentParser = actions.add_parser("export", help="jobs as CSV or JSON")
+    parser.add_argument("file", metavar="FILE", help="a new file, or - for standard output")
+    selecting.add(parser, [str(status) for status in Status])
+    parser.add_argument("--format", choices=("csv", "json"), default="csv", help="default csv")
+    parser.add_argument("--limit", type=int, metavar="N", help="at most so many, oldest first")
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """0, also where no job matches."""
+    from tallybook.book import Book
+
+    if args.limit is not None and args.limit < 1:
+        raise BadInput(f"--limit {args.limit}: use a number from 1 up")
+    if args.file == "-" and args.json:
+        raise BadInput("--json answers on standard output; export to a file then")
+    with Book.read(find_book(args.book)) as book:
+        asked = selecting.selection(args, book)
+        jobs = _jobs(book, asked, args.limit)
+        number = _to_output(jobs, args) if args.file == "-" else _to_file(jobs, args)
+        nothing = selecting.nothing(book, args.topic)
+    if args.file != "-":
+        words = output.counted(number, "job") if number else nothing
+        output.answer({"jobs": number, "file": args.file}, args.json, lambda: words)
+    return 0
+
+
+def _jobs(book: BookView, asked: Selection, limit: int | None) -> Iterator[Job]:
+    left, after = limit if limit is not None else 2**62, 0
+    while left and (jobs := book.selected(asked, min(_PAGE, left), after)):
+        after, left = jobs[-1].ordinal, left - len(jobs)
+        yield from jobs
+
+
+def _to_output(jobs: Iterator[Job], args: argparse.Namespace) -> int:
+    return _WRITERS[args.format](jobs, sys.stdout)
+
+
+def _to_file(jobs: Iterator[Job], args: argparse.Namespace) -> int:
+    """Write a file whole or not at all. Raises BadInput where it is there already."""
+    path = Path(args.file)
+    if path.exists():
+        raise BadInput(f"{path} is there already; name a new file")
+    aside = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
+        with open(fd, "w", encoding="utf-8", newline="") as file:
+            number = _WRITERS[args.format](jobs, file)
+        aside.rename(path)
+    except FileNotFoundError:
+        raise BadInput(f"{path.parent} is no folder; name a file in one") from None
+    finally:
+        aside.unlink(missing_ok=True)
+    return number
+
+
+def _write_csv(jobs: Iterator[Job], file: IO[str]) -> int:
+    writer = csv.writer(file)
+    writer.writerow(name.removesuffix("_json") for name in Job._fields)
+    number = 0
+    for job in jobs:
+        writer.writerow(_defused(value) for value in job)
+        number += 1
+    return number
+
+
+def _defused(value: Any) -> Any:
+    """A cell that no spreadsheet takes for a formula: a quote stands before its first letter."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def _write_json(jobs: Iterator[Job], file: IO[str]) -> int:
+    number = 0
+    file.write('{"jobs": [')
+    for job in jobs:
+        file.write((",\n" if number else "\n") + json.dumps(_shown(job), ensure_ascii=False))
+        number += 1
+    file.write("\n]}\n")
+    return number
+
+
+def _shown(job: Job) -> dict[str, Any]:
+    fields = job._asdict()
+    parsed = {name: fields.pop(name) for name in _JSON}
+    return fields | {
+        name.removesuffix("_json"): json.loads(text) if text else None
+        for name, text in parsed.items()
+    }
+
+
+_WRITERS = {"csv": _write_csv, "json": _write_json}
