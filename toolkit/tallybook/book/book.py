@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import random
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
@@ -14,8 +12,6 @@ from typing import Any
 from tallybook import layout as layouts
 from tallybook import payload as payloads
 from tallybook.book import ageing, changes, rescuing
-from tallybook.book import store as stores
-from tallybook.book.cachefile import CacheFile
 from tallybook.book.caching import Write
 from tallybook.book.changes import Held, New, Receipt, Settled, Turn, Want
 from tallybook.book.entries import CachedBook
@@ -23,9 +19,8 @@ from tallybook.book.gathering import Decide
 from tallybook.book.journal import Journal
 from tallybook.book.store import Store
 from tallybook.book.view import ReadBook
-from tallybook.cache.contract import Cache
 from tallybook.clock import Clock, Moment
-from tallybook.errors import BadInput, LeaseLost, TallybookError
+from tallybook.errors import BadInput, LeaseLost
 from tallybook.event import Event
 from tallybook.job import Job, Outcome
 from tallybook.layout import Layout
@@ -34,7 +29,6 @@ from tallybook.log.durable import make_folder
 from tallybook.settings import Settings
 from tallybook.settings import load as load_settings
 
-log = logging.getLogger("tallybook.book")
 _SWITCHES = {"paused": "topic.paused", "active": "topic.resumed"}
 
 
@@ -44,9 +38,6 @@ class Book(CachedBook):
     def __init__(self, layout: Layout, settings: Settings, clock: Clock | None) -> None:
         super().__init__(layout, settings, clock)
         self._journal = Journal(layout, settings.log, self._clock, self.node)
-        is_json = settings.cache.store == "json"
-        interval_ms = settings.cache.flush_interval_ms
-        self._cache_file = CacheFile(layout, interval_ms) if is_json else None
         self._dice = random.Random()  # noqa: S311 - it spreads retries, it guards nothing
 
     @classmethod
@@ -277,23 +268,8 @@ class Book(CachedBook):
         self._flush_if_due()
         return events
 
-    def _cache(self, store: Store) -> Cache:
-        return self._cache_file.at(store) if self._cache_file else store.cache
-
-    def _flush_if_due(self) -> None:
-        if self._cache_file and self._cache_file.is_due:
-            self._flush()
-
-    def _flush(self) -> None:
-        """Write cache.json, where there is one to write. Where that fails nothing is lost, since
-        state.db has the cache too: the next flush tries again."""
-        if not self._cache_file:
-            return
-        try:
-            with stores.told(self.layout.cache_file), self._journal.reading_alone() as store:
-                self._cache_file.flush(store)
-        except (TallybookError, sqlite3.DatabaseError) as error:
-            log.warning("cache.json is written later: %s", error)
+    def _reading_alone(self) -> AbstractContextManager[Store]:
+        return self._journal.reading_alone()
 
     def _reading(self) -> AbstractContextManager[Store]:
         return self._journal.reading()

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import logging
+import sqlite3
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from tallybook.book import store as stores
+from tallybook.book.cachefile import CacheFile
 from tallybook.book.caching import Writing
 from tallybook.book.gathering import Decide
 from tallybook.book.store import Store
 from tallybook.book.view import BookView
+from tallybook.cache.contract import Cache
 from tallybook.clock import Clock, Moment
 from tallybook.entry import Entry, Invalidate, Put, after
-from tallybook.errors import VersionConflict
+from tallybook.errors import TallybookError, VersionConflict
 from tallybook.event import Event
 from tallybook.layout import Layout
 from tallybook.settings import Settings
+
+log = logging.getLogger("tallybook.book")
 
 
 class CachedBook(BookView):
@@ -27,10 +34,17 @@ class CachedBook(BookView):
     def __init__(self, layout: Layout, settings: Settings, clock: Clock | None) -> None:
         super().__init__(layout, settings, clock)
         self._flights = _Flights()
+        is_json = settings.cache.store == "json"
+        interval_ms = settings.cache.flush_interval_ms
+        self._cache_file = CacheFile(layout, interval_ms) if is_json else None
 
     @abstractmethod
     def _change(self, decide: Decide) -> list[Event]:
         """Do what ``decide`` says of the state; its events, once they are on disk."""
+
+    @abstractmethod
+    def _reading_alone(self) -> AbstractContextManager[Store]:
+        """The state, for reading, while nobody changes the book."""
 
     def put_entry(self, key: str, value: Any, **fields: Any) -> Entry:
         """Write ``value`` (JSON) under ``key``; on disk when this returns.
@@ -98,6 +112,24 @@ class CachedBook(BookView):
         wish.checked()
         events = self._change(lambda store, _: Writing(store.cache).events([wish]))
         return [event["key"] for event in events]
+
+    def _cache(self, store: Store) -> Cache:
+        return self._cache_file.at(store) if self._cache_file else store.cache
+
+    def _flush_if_due(self) -> None:
+        if self._cache_file and self._cache_file.is_due:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Write cache.json, where there is one to write. Where that fails nothing is lost, since
+        state.db has the cache too: the next flush tries again."""
+        if not self._cache_file:
+            return
+        try:
+            with stores.told(self.layout.cache_file), self._reading_alone() as store:
+                self._cache_file.flush(store)
+        except (TallybookError, sqlite3.DatabaseError) as error:
+            log.warning("cache.json is written later: %s", error)
 
 
 @dataclass
