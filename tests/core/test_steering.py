@@ -260,6 +260,22 @@ def test_an_export_is_whole_and_no_cell_of_it_is_a_formula(
     assert command("jobs", "export", "--topic", "z", str(tmp_path / "none.csv"))["jobs"] == 0
 
 
+def test_a_watched_status_is_told_again_and_again_until_it_is_interrupted(
+    book: Book, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pause(_: float) -> None:
+        if len(book.jobs()) == 2:
+            raise KeyboardInterrupt
+        book.enqueue("a", 1)
+
+    monkeypatch.setattr("time.sleep", pause)
+    words = ["status", "--watch", "--book", str(book.layout.root)]
+    assert main(words) == 130
+    told = capsys.readouterr().out
+    assert told.count("topic") == 2  # the first time there was no job
+    assert main([*words, "--check"]) == 2
+
+
 def test_a_book_that_is_none_is_bad_input(tmp_path: Path) -> None:
     for words in (["jobs", "requeue", "--all"], ["topic", "pause", "a"]):
         assert main([*words, "--book", str(tmp_path / "none")]) == 2

@@ -72,7 +72,7 @@ def _to_file(jobs: Iterator[Job], args: argparse.Namespace) -> int:
     aside = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
         fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
-        with open(fd, "w", encoding="utf-8", newline="") as file:
+        with os.fdopen(fd, "w", encoding="utf-8", newline="") as file:
             number = _WRITERS[args.format](jobs, file)
         aside.rename(path)
     except FileNotFoundError:

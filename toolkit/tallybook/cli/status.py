@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tallybook.cli import output
 from tallybook.clock import from_text
+from tallybook.errors import BadInput
 from tallybook.layout import find_book
 
 if TYPE_CHECKING:
@@ -15,32 +18,48 @@ if TYPE_CHECKING:
 
 HELP = "what stands where now: jobs, workers, alerts"
 _SILENT_S = 15.0
+_WATCH_S = 2.0
+_CLEAR = "\x1b[H\x1b[J"
 _STATUSES = ("pending", "leased", "done", "dead", "cancelled")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument("--check", action="store_true", help="exit 1 where there is an alert")
+    parser.add_argument("--watch", action="store_true", help="again every 2 s, until Ctrl-C")
     output.add_book(parser)
     output.add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """0; with ``--check`` 1 where there is an alert."""
+    """0; with ``--check`` 1 where there is an alert. With ``--watch`` until Ctrl-C."""
+    if args.watch and args.check:
+        raise BadInput("give --watch or --check, not both")
+    while args.watch:
+        if sys.stdout.isatty() and not args.json:
+            sys.stdout.write(_CLEAR)
+        _answer(args)
+        time.sleep(_WATCH_S)
+    return 1 if _answer(args) and args.check else 0
+
+
+def _answer(args: argparse.Namespace) -> list[str]:
+    """Print what stands where; returns the alerts."""
     from tallybook.book import Book
 
     with Book.read(find_book(args.book)) as book:
         workers = _workers(book)
+        alerts = _alerts(book, workers)
         shown = {
             "book": str(book.layout.root),
             "node_id": book.node.node_id,
             "jobs": book.counts(),
             "oldest_pending_s": _oldest_s(book),
             "workers": workers,
-            "alerts": _alerts(book, workers),
+            "alerts": alerts,
         }
     output.answer(shown, args.json, text=lambda: _told(shown))
-    return 1 if args.check and shown["alerts"] else 0
+    return alerts
 
 
 def _workers(book: BookView) -> list[dict[str, Any]]:
