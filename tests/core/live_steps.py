@@ -31,6 +31,11 @@ def slow(job):
     time.sleep(job.payload if job.lease_token == 1 else 0)
     return job.lease_token
 
+@handler("slow.and.large")
+def slow_and_large(job):
+    slow(job)
+    return "x" * 50_000
+
 @handler("forks")
 def forks(job):
     if job.lease_token == 1:

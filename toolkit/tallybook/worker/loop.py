@@ -73,7 +73,7 @@ class Worker:
         self._stop = threading.Event()
         self._wake: Wake | None = None
         self._is_ending = False
-        self._complained_s = -_COMPLAIN_S
+        self._complained_s: dict[str, float] = {}
         self._stopping = Stopping(_checked_grace(grace_s))
         self._lanes: list[Lane] = []
         self._running = Running(round(self._lease_s * 1_000_000))
@@ -226,11 +226,15 @@ class Worker:
                 self._again_later(error)
 
     def _again_later(self, error: NotNow) -> None:
-        now_s = time.monotonic()
-        if now_s - self._complained_s > _COMPLAIN_S:
-            self._complained_s = now_s
-            log.warning("%s; trying again", error)
+        self._complain("%s; trying again", error)
         time.sleep(_AGAIN_S)
+
+    def _complain(self, words: str, error: TallybookError) -> None:
+        """Tell what is in the way, each kind twice a minute at most."""
+        now_s = time.monotonic()
+        if now_s - self._complained_s.get(words, -_COMPLAIN_S) >= _COMPLAIN_S:
+            self._complained_s[words] = now_s
+            log.warning(words, error)
 
     def _run(self, book: Book, lane: Lane, job: Job) -> None:
         held = Held(job.job_id, job.lease_token, book.moment().wall())
@@ -281,7 +285,7 @@ class Worker:
             if overdue:
                 self._end_hard(beat, book, overdue)
         except TallybookError as error:
-            log.warning("runs that are to stop wait for the next beat: %s", error)
+            self._complain("runs that are to stop wait for the next beat: %s", error)
 
     def _end_hard(self, beat: Beat, book: Book, overdue: list[Run]) -> None:
         """End the process: first settle what ended before such a run, and log the end."""
