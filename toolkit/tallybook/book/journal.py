@@ -76,7 +76,7 @@ class Journal:
             with self._lock.held():
                 self._mend(error)
             raise NotNow(
-                f"{self._layout.state} was damaged and is folded anew: ask again"
+                f"{self._layout.state} was damaged or deleted and is folded anew: ask again"
             ) from error
 
     @contextmanager
@@ -118,15 +118,25 @@ class Journal:
     def _change_or_mend(self, tickets: list[Ticket]) -> None:
         try:
             self._change_all(tickets)
-        except sqlite3.DatabaseError as error:  # nothing is in the log: it is written last
-            self._mend(error)
+        except (sqlite3.DatabaseError, TallybookError) as error:
+            self._mend(error)  # nothing is in the log: it is written last
             for ticket in tickets:
                 ticket.made, ticket.leased, ticket.error = [], [], None
             self._change_all(tickets)
 
-    def _mend(self, error: sqlite3.DatabaseError) -> None:
-        """Fold a damaged state.db anew; raises ``error`` where it is something else."""
-        if not stores.is_damage(error):
+    def _mend(self, error: sqlite3.DatabaseError | TallybookError) -> None:
+        """Go on where files of the state were deleted meanwhile; fold a damaged one anew.
+
+        Raises ``error`` where it is something else.
+        """
+        cause = error.__cause__ if isinstance(error, TallybookError) else error
+        if not isinstance(cause, sqlite3.DatabaseError):
+            raise error
+        if self._files.are_replaced():
+            with self._mutex:
+                self._follow()
+            return
+        if not stores.is_damage(cause):
             raise error
         log.warning("%s is damaged (%s): it is folded anew", self._layout.state, error)
         with self._mutex, stores.told(self._layout.state):
