@@ -57,6 +57,7 @@ def record(target: Path) -> None:
             told = "; ".join(row.difference() for row in outcome.rows if not row.holds)
             raise TallybookError(f"nothing was recorded: {told}")
         _forget_machine(Layout(place.book).writer)
+        Layout(place.book).wake.unlink(missing_ok=True)
         target.mkdir(parents=True, exist_ok=True)
         _replace(place.book, target / "book")
         _replace(place.exports, target / "exports")
