@@ -112,4 +112,4 @@ def test_a_lease_that_a_handler_extends_is_held_that_long(book: Book, clock: Fak
         lambda until_us: running.extended(job.job_id, until_us),
     )
     assert seen == [False, True]
-    assert running.older_than(book.moment().boot_us - 60_000_000) == []
+    assert running.to_extend(book.moment().boot_us, 60_000_000) == []

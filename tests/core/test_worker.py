@@ -210,6 +210,20 @@ def test_a_killed_workers_job_comes_back_and_its_heartbeat_is_taken_away(
     assert died == ["victim"]
 
 
+def test_a_lease_is_not_kept_beyond_the_longest_run_of_its_topic(
+    place: Path, worker: Starter
+) -> None:
+    (place / "book" / "book.toml").write_text("[topics.slow]\nmax_run_s = 1\nmax_rescues = 0\n")
+    (job_id,) = put(place, "slow", 4)
+    drain(worker, "--lease", "0.9", "--threads", "1")
+    told = [e for e in events(place / "book") if e.get("job_id") == job_id]
+    assert any(e["event"] == "job.extended" for e in told)
+    assert told[-1]["event"] in ("job.dead", "job.settle_refused")
+    (expired,) = [e for e in told if e["event"] == "job.lease_expired"]
+    (dead,) = [e for e in told if e["event"] == "job.dead"]
+    assert (expired["reason"], dead["reason"]) == ("expired", "killed_workers")
+
+
 def test_sigterm_claims_nothing_more_and_settles_what_runs(place: Path, worker: Starter) -> None:
     put(place, "slow", 1.0, 1.0)
     process = worker("--threads", "1", "--lease", "0.6")

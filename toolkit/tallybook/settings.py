@@ -66,7 +66,8 @@ class TopicSettings:
     """Rules of a topic. The delay before attempt n + 1 is first · base^(n-1), capped, + jitter.
 
     ``keep_done_s`` and ``keep_dead_s`` are times after which a final job is pruned; 0: never.
-    ``timeout_s`` is how long a run may take; 0: as long as it likes.
+    ``timeout_s`` is how long a run may take; 0: as long as it likes. ``max_run_s`` is how long
+    the heartbeat keeps the lease of one run; 0: as long as it runs.
     """
 
     max_attempts: int = 10
@@ -80,6 +81,7 @@ class TopicSettings:
     keep_done_s: float = 7 * 86400.0
     keep_dead_s: float = 0.0
     timeout_s: float = 0.0
+    max_run_s: float = 3600.0
     payload: str = ""
     redact: tuple[str, ...] = ()
 
@@ -167,6 +169,7 @@ _LARGEST: Mapping[str, float] = {
     "keep_done_s": 86400 * 3660,
     "keep_dead_s": 86400 * 3660,
     "timeout_s": 86400 * 366,
+    "max_run_s": 86400 * 366,
 }
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "durability": ("full", "interval"),

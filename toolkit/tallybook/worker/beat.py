@@ -132,7 +132,7 @@ class Beat:
 
     def _extend(self) -> None:
         now_us = self._book.moment().boot_us
-        due = self._running.older_than(now_us - int(self._lease_s / 3 * 1_000_000))
+        due = self._running.to_extend(now_us, int(self._lease_s / 3 * 1_000_000))
         if due:
             lost = self._book.extend(due, self._worker, self._lease_s)
             self._running.moved(due, lost, now_us)

@@ -237,10 +237,12 @@ class Worker:
             log.warning(words, error)
 
     def _run(self, book: Book, lane: Lane, job: Job) -> None:
-        held = Held(job.job_id, job.lease_token, book.moment().wall())
-        self._running.begin(held)
+        moment = book.moment()
+        held = Held(job.job_id, job.lease_token, moment.wall())
+        max_run_s = book.settings.topic(job.topic).max_run_s
+        self._running.begin(held, moment.boot(max_run_s * 1000) if max_run_s else None)
         lane.now = job.job_id
-        self._stopping.begin(job, held.started_at or "", book.moment().boot_us)
+        self._stopping.begin(job, held.started_at or "", moment.boot_us)
         is_held = self._is_held(book, job)
         outcome, puts = run(
             self._handlers[job.topic],

@@ -18,6 +18,7 @@ class Running:
     lease_us: int
     mutex: threading.Lock = field(default_factory=threading.Lock)
     leases: dict[str, tuple[Held, int]] = field(default_factory=dict)
+    given_up_us: dict[str, int] = field(default_factory=dict)
 
     def start(self, held: Held, boot_us: int) -> None:
         """A lease begins; it was last moved at ``boot_us``."""
@@ -31,23 +32,37 @@ class Running:
             if known:
                 self.leases[job_id] = (known[0], until_us)
 
-    def begin(self, held: Held) -> None:
-        """The handler of a lease begins; a lease that was lost meanwhile stays lost."""
+    def begin(self, held: Held, given_up_us: int | None = None) -> None:
+        """The handler of a lease begins; a lease that was lost meanwhile stays lost.
+
+        From ``given_up_us`` on the heartbeat no longer keeps the lease.
+        """
         with self.mutex:
             known = self.leases.get(held.job_id)
             if known:
                 self.leases[held.job_id] = (held, known[1])
+                if given_up_us is not None:
+                    self.given_up_us[held.job_id] = given_up_us
 
     def end(self, job_id: str) -> None:
         """A handler has ended."""
         with self.mutex:
             self.leases.pop(job_id, None)
+            self.given_up_us.pop(job_id, None)
 
-    def older_than(self, boot_us: int) -> list[Held]:
-        """The leases that last no longer than one that was moved at ``boot_us``."""
+    def to_extend(self, now_us: int, beat_us: int) -> list[Held]:
+        """The leases that were last moved ``beat_us`` ago or before and are not given up."""
         with self.mutex:
-            until_us = boot_us + self.lease_us
-            return [held for held, ends_us in self.leases.values() if ends_us <= until_us]
+            until_us = now_us - beat_us + self.lease_us
+            return [
+                held
+                for held, ends_us in self.leases.values()
+                if ends_us <= until_us and self._is_kept(held, now_us)
+            ]
+
+    def _is_kept(self, held: Held, now_us: int) -> bool:
+        given_up_us = self.given_up_us.get(held.job_id)
+        return given_up_us is None or now_us < given_up_us
 
     def moved(self, leases: list[Held], lost: list[Held], boot_us: int) -> None:
         """These leases were extended at ``boot_us``, but for those that are ``lost``."""
@@ -79,3 +94,4 @@ class Running:
         """All were handed back."""
         with self.mutex:
             self.leases.clear()
+            self.given_up_us.clear()
