@@ -77,7 +77,7 @@ def _busy(busy: polars.DataFrame, lanes: list[str], x: Any) -> Chart:
         y=alt.Y("worker:N", title=None, sort=lanes),
         color=alt.Color("held:Q", title="leases held",
                         scale=alt.Scale(range=["#eaf3f9", BLUE], domainMin=0),
-                        legend=alt.Legend(format="~g", gradientLength=120)),
+                        legend=alt.Legend(format=",.3~r", gradientLength=120)),
     )  # fmt: skip
 
 
