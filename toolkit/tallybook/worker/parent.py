@@ -11,11 +11,11 @@ import logging
 import os
 import signal
 import subprocess
-import threading
 import time
-from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 
 from tallybook.errors import BadInput, TallybookError
 from tallybook.worker import notify
@@ -79,8 +79,7 @@ class Parent:
         ]
         self._drain = drain
         self._is_ending = False
-        self._asked: deque[int] = deque()
-        self._news = threading.Event()
+        self._news: SimpleQueue[int] = SimpleQueue()  # may be put to by a signal at any moment
         self._failure: TallybookError | None = None
         self.interrupted = False
 
@@ -94,27 +93,27 @@ class Parent:
             signal.signal(number, self._signalled)
         notify.notify(notify.READY)
         while not all(child.is_over for child in self._children):
-            self._news.clear()
-            self._pass_on()
             for child in self._children:
                 self._look_after(child)
             notify.notify(notify.WATCHDOG)
-            self._news.wait(self._next_look_s())
+            self._pass_on(self._next_look_s())
         if self._failure:
             raise self._failure
         return _INTERRUPTED if self.interrupted else 0
 
     def _signalled(self, number: int, _: object) -> None:
-        if number != signal.SIGCHLD:
-            self._asked.append(number)
-        self._news.set()
+        self._news.put(number)
 
-    def _pass_on(self) -> None:
-        """Signals go to all children: the first lets them end, the second makes them hand back."""
-        while self._asked:
-            number = self._asked.popleft()
-            self.interrupted = self.interrupted or number == signal.SIGINT
-            self._end(number)
+    def _pass_on(self, longest_s: float) -> None:
+        """Wait for signals at most ``longest_s``; they go to all children: the first lets them
+        end, the second makes them hand back."""
+        with suppress(Empty):
+            number = self._news.get(timeout=longest_s)
+            while True:
+                if number != signal.SIGCHLD:
+                    self.interrupted = self.interrupted or number == signal.SIGINT
+                    self._end(number)
+                number = self._news.get_nowait()
 
     def _next_look_s(self) -> float:
         """Until the next start that is due; a signal or a child that ends comes in between."""
