@@ -22,7 +22,7 @@ from tallybook.queue import sqlite as queue_sqlite
 from tallybook.queue.sqlite import SqliteQueue
 
 APPLICATION_ID = 0x54414C59  # "TALY"
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NOT_NOW = (
     sqlite3.SQLITE_BUSY,
@@ -108,7 +108,8 @@ class Store:
         if new:
             self._add(new)
         if len(new) < len(changed):
-            self._queue.change(job for job_id, job in changed.items() if before[job_id])
+            pairs = ((before[job_id], job) for job_id, job in changed.items())
+            self._queue.change((old, job) for old, job in pairs if old)
         self._queue.count(_counted(before, changed))
         before.clear()
         changed.clear()

@@ -18,7 +18,6 @@ def statements_of_jobs() -> Mapping[str, str]:
         "{columns}": ", ".join(COLUMNS),
         "{narrow}": ", ".join(_NARROW.get(name, name) for name in COLUMNS),
         "{marks}": ", ".join("?" * len(COLUMNS)),
-        "{changes}": ", ".join(f"{name} = ?" for name in COLUMNS[FIRST_CHANGING:]),
     }
     found = dict(statements.load("tallybook.queue", "queue.sql"))
     for name, text in found.items():
