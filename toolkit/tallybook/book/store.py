@@ -108,7 +108,7 @@ class Store:
         if new:
             self._add(new)
         if len(new) < len(changed):
-            self._queue.change(job for job_id, job in changed.items() if before[job_id])
+            self._queue.change((old, changed[job_id]) for job_id, old in before.items() if old)
         self._queue.count(_counted(before, changed))
         before.clear()
         changed.clear()
