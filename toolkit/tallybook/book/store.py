@@ -108,8 +108,7 @@ class Store:
         if new:
             self._add(new)
         if len(new) < len(changed):
-            pairs = ((before[job_id], job) for job_id, job in changed.items())
-            self._queue.change((old, job) for old, job in pairs if old)
+            self._queue.change((old, changed[job_id]) for job_id, old in before.items() if old)
         self._queue.count(_counted(before, changed))
         before.clear()
         changed.clear()

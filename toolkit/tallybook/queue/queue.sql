@@ -98,16 +98,16 @@ where ordinal in (
 order by status in ('pending', 'leased'), ordinal
 
 -- name: add
--- a new job
-insert into jobs ({columns}) values ({marks})
+-- a new job; the columns that it has
+insert into jobs ({set}) values ({marks})
 
 -- name: by_ordinals
 -- the jobs of places in the history; ordinals: [ordinal, …]
 select {columns} from jobs where ordinal in (select value from json_each(?))
 
 -- name: change
--- those columns of a known job that changed; what enqueueing fixed never does
-update jobs set {changed} where ordinal = ?
+-- a known job; the columns that have changed
+update jobs set {changes} where ordinal = ?
 
 -- name: count
 -- so many more jobs of a topic have a status

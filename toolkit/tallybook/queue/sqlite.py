@@ -6,7 +6,6 @@ import heapq
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from functools import cache
 from itertools import islice
 from operator import itemgetter
 from typing import Any
@@ -16,7 +15,7 @@ import orjson
 from tallybook.clock import Moment, from_text
 from tallybook.job import Job
 from tallybook.queue.claiming import Claiming
-from tallybook.queue.columns import COLUMNS, FIRST_CHANGING, statements_of_jobs
+from tallybook.queue.columns import additions, changes, statements_of_jobs
 from tallybook.queue.contract import Selection
 
 _SQL = statements_of_jobs()
@@ -34,13 +33,6 @@ _CHOSEN = {
 _SELECT = {name: _SQL["select"].replace("{chosen}", words) for name, words in _CHOSEN.items()}
 SCHEMA = _SQL["schema"]
 _ORDINAL = Job._fields.index("ordinal")
-_CHANGING = range(FIRST_CHANGING, len(COLUMNS))
-
-
-@cache
-def _change(changed: tuple[int, ...]) -> str:
-    """The statement that writes those columns alone: an index of others is left as it is."""
-    return _SQL["change"].replace("{changed}", ", ".join(f"{COLUMNS[n]} = ?" for n in changed))
 
 
 class SqliteQueue:
@@ -66,17 +58,13 @@ class SqliteQueue:
 
     def add(self, jobs: Iterable[Job]) -> None:
         """Keep new jobs."""
-        self._connection.executemany(_SQL["add"], jobs)
+        for text, rows in additions(jobs):
+            self._connection.executemany(text, rows)
 
-    def change(self, changes: Iterable[tuple[Job, Job]]) -> None:
-        """Keep the new state of jobs that are here: (as it is here, as it is now)."""
-        rows: dict[tuple[int, ...], list[tuple[Any, ...]]] = {}
-        for old, job in changes:
-            changed = tuple([n for n in _CHANGING if old[n] != job[n]])
-            rows.setdefault(changed, []).append((*[job[n] for n in changed], job[_ORDINAL]))
-        for changed, values in rows.items():
-            if changed:
-                self._connection.executemany(_change(changed), values)
+    def change(self, jobs: Iterable[tuple[Job, Job]]) -> None:
+        """Keep the new state of jobs that are here, of each as it was read and as it is now."""
+        for text, rows in changes(jobs):
+            self._connection.executemany(text, rows)
 
     def count(self, changes: Mapping[tuple[str, str], int]) -> None:
         """So many more jobs (less, where negative) have a status: {(topic, status): number}."""
