@@ -29,6 +29,7 @@ from tallybook.log.verify import Mark
 from tallybook.log.writer import Node
 from tallybook.order import Lock
 from tallybook.queue.contract import Selection
+from tallybook.queue.ordering import Ordering
 from tallybook.settings import Settings
 from tallybook.settings import load as load_settings
 
@@ -134,18 +135,8 @@ class BookView(ABC):
         """The job that ``job`` waits for: the one at the front of its ordering key, or the one
         that has its resource, or that stands before it for that; None where it waits for none."""
         with self._reading() as store:
-            ordering = store.queue.ordering
-            if job.waits_for == WAITS_FOR_LINE:
-                line = (job.topic, job.ordering_key or "")
-                fronts = ordering.fronts([line]).get(line)
-                return fronts[0] if fronts else ordering.firsts([line]).get(line)
-            if job.waits_for == WAITS_FOR_RESOURCE:
-                lock = ordering.lock(job.resource or "")
-                if lock:
-                    return store.queue.get(lock.job_id)
-                standing = ordering.standing([job.resource or ""])
-                return next((one for one in standing if one.topic == job.topic), None)
-        return None
+            job_id = _in_the_way(store.queue.ordering, job)
+            return store.queue.get(job_id) if job_id else None
 
     def enqueued_since(self, ordinal: int) -> int:
         """How many jobs came after the ``ordinal``-th event of the history."""
@@ -240,6 +231,20 @@ class ReadBook(BookView):
     def close(self) -> None:
         """Close state.db."""
         self._store.connection.close()
+
+
+def _in_the_way(ordering: Ordering, job: Job) -> str | None:
+    if job.waits_for == WAITS_FOR_LINE:
+        line = (job.topic, job.ordering_key or "")
+        ahead = ordering.fronts([line]).get(line, []) + list(ordering.firsts([line]).values())
+        return ahead[0].job_id if ahead else None
+    if job.waits_for == WAITS_FOR_RESOURCE:
+        lock = ordering.lock(job.resource or "")
+        if lock:
+            return lock.job_id
+        standing = ordering.standing([job.resource or ""])
+        return next((one.job_id for one in standing if one.topic == job.topic), None)
+    return None
 
 
 def node_of(settings: Settings) -> Node:
