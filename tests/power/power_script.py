@@ -13,8 +13,9 @@ from tallybook.book.folding import fold_anew
 from tallybook.book.pruning import prune
 from tallybook.clock import to_text
 from tallybook.entry import Put
-from tallybook.job import Job, Outcome
+from tallybook.job import Job
 from tallybook.log.compress import compress_closed
+from tallybook.outcome import Outcome
 from tallybook.testing import FakeClock
 
 

@@ -22,10 +22,11 @@ from tallybook.book.view import ReadBook
 from tallybook.clock import Clock, Moment
 from tallybook.errors import BadInput, LeaseLost
 from tallybook.event import Event
-from tallybook.job import Job, Outcome
+from tallybook.job import Job
 from tallybook.layout import Layout
 from tallybook.log import filesystem
 from tallybook.log.durable import make_folder
+from tallybook.outcome import Outcome
 from tallybook.settings import Settings
 from tallybook.settings import load as load_settings
 

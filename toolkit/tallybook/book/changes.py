@@ -15,7 +15,8 @@ from tallybook.clock import Moment, to_text
 from tallybook.errors import BadInput, KeyConflict
 from tallybook.event import Event, record
 from tallybook.ids import new_job_id, payload_digest
-from tallybook.job import Job, Outcome, Status
+from tallybook.job import Job, Status
+from tallybook.outcome import Outcome
 from tallybook.settings import Settings
 
 _LONGEST_DELAY_S = 366 * 86400

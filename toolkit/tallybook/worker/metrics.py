@@ -20,8 +20,9 @@ from typing import Any
 from tallybook.book import Book
 from tallybook.book.wal import wal_bytes
 from tallybook.clock import Moment, from_text
-from tallybook.job import Job, Outcome, Status
+from tallybook.job import Job, Status
 from tallybook.layout import FILE_MODE, Layout
+from tallybook.outcome import Outcome
 
 _COUNTS = ("done_count", "retried_count", "dead_count", "rescued_count",
            "lease_timeout_count", "refused_count")  # fmt: skip

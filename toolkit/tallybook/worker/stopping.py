@@ -11,7 +11,8 @@ import threading
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tallybook.job import Job, Outcome
+from tallybook.job import Job
+from tallybook.outcome import Outcome
 
 CANCELLED = "cancelled"
 TIMED_OUT = "timed_out"
