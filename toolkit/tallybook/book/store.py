@@ -200,7 +200,7 @@ def open_store(path: Path) -> Store | None:
         return None
     except sqlite3.DatabaseError as error:
         connection.close()
-        if error.sqlite_errorcode & 0xFF in _NOT_NOW:
+        if error.sqlite_errorcode & 0xFF in _NOT_NOW and not is_damage(error):
             raise
         return None
     except BadInput:
@@ -247,9 +247,13 @@ def _is_readable(path: Path) -> bool:
 
 
 def is_damage(error: sqlite3.DatabaseError) -> bool:
-    """Whether SQLite says that the file itself is damaged."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    """Whether SQLite says that the files themselves are damaged.
+
+    A short read is one: others still map the -shm of a -wal that was deleted.
+    """
+    code = getattr(error, "sqlite_errorcode", 0)
+    damaged = code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    return damaged or code == sqlite3.SQLITE_IOERR_SHORT_READ
 
 
 def is_ahead(layout: Layout, position: Position) -> bool:
