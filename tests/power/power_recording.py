@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,7 +43,6 @@ def record(root: Path, trace: Path, *wanted: Fault) -> list[Step]:
     Before that two processes are killed: as the book is made, and as its first segment has bytes;
     and one opens the book and changes nothing.
     """
-    disk = str(root.parent.parent)
     found = []
     killed = [(crash_at(point), *wanted) for point in ("swap_renamed", "after_append")]
     for faults, code, what in (
@@ -51,13 +50,20 @@ def record(root: Path, trace: Path, *wanted: Fault) -> list[Step]:
         (wanted, 0, "look"),
         (wanted, 0, "live"),
     ):
-        command = ["strace", "-o", str(trace), "-xx", "-s", "4194304", "-e"]
-        command += [f"trace={_FOLLOWED},{_FORBIDDEN}", sys.executable, str(SCRIPT), str(root), what]
-        env = {**os.environ, **environment(*faults)}
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
-        assert done.returncode == code, done.stderr
-        found += list(_Reader(disk).steps(trace))
+        found += record_one(root, trace, what, faults, code)
     return found
+
+
+def record_one(
+    root: Path, trace: Path, what: str, faults: Sequence[Fault] = (), code: int = 0
+) -> list[Step]:
+    """Run one part of the script, which ends with ``code``."""
+    command = ["strace", "-o", str(trace), "-xx", "-s", "4194304", "-e"]
+    command += [f"trace={_FOLLOWED},{_FORBIDDEN}", sys.executable, str(SCRIPT), str(root), what]
+    env = {**os.environ, **environment(*faults)}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == code, done.stderr
+    return list(_Reader(str(root.parent.parent)).steps(trace))
 
 
 class _Reader:

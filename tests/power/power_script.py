@@ -15,6 +15,7 @@ from tallybook.clock import to_text
 from tallybook.entry import Put
 from tallybook.job import Job
 from tallybook.log.compress import compress_closed
+from tallybook.log.durable import make_folder, replace_file
 from tallybook.outcome import Outcome
 from tallybook.testing import FakeClock
 
@@ -74,6 +75,17 @@ def main(root: Path) -> None:
     reader.close()
 
 
+def withhold(root: Path) -> None:
+    """Enqueue payloads that the log is not to have."""
+    make_folder(root, 0o700)
+    replace_file(root / "book.toml", b'[log]\npayload = "digest"\n', "settings")
+    with Book.open(root) as book:
+        enqueue(book, "first")
+        say("begun")
+        for number in range(3):
+            enqueue(book, [number] * 2000)
+
+
 def fill(book: Book) -> None:
     """Some pages of jobs that a fold lays out in another way than changes do."""
     for batch in range(4):
@@ -101,4 +113,5 @@ def lose_state(root: Path) -> None:
 
 
 if __name__ == "__main__":
-    {"live": main, "look": lambda root: Book.open(root).close()}[sys.argv[2]](Path(sys.argv[1]))
+    does = {"live": main, "withhold": withhold, "look": lambda root: Book.open(root).close()}
+    does[sys.argv[2]](Path(sys.argv[1]))

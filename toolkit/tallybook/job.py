@@ -84,6 +84,12 @@ class Job(NamedTuple):
         """Whether this job was folded from a log that does not keep its payload, or not whole."""
         return not self.payload_json
 
+    @property
+    def can_never_run(self) -> bool:
+        """Whether it waits, or is dead, for want of a payload that was lost."""
+        waits = self.payload_is_lost and self.status == Status.PENDING
+        return waits or self.error_type == "PayloadLost"
+
     def named(self) -> dict[str, Any]:
         """The fields that name this job in every event of it."""
         return {

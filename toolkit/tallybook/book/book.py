@@ -38,7 +38,7 @@ class Book(CachedBook):
 
     def __init__(self, layout: Layout, settings: Settings, clock: Clock | None) -> None:
         super().__init__(layout, settings, clock)
-        self._journal = Journal(layout, settings.log, self._clock, self.node)
+        self._journal = Journal(layout, settings.log, self._clock, self.node, settings.withholds)
         self._dice = random.Random()  # noqa: S311 - it spreads retries, it guards nothing
 
     @classmethod

@@ -157,7 +157,7 @@ def enqueue(
     known = {
         key: (first.job_id, first.payload_digest)
         for key, first in found.items()
-        if first.holds_key(settings.topic(first.topic), moment)
+        if first.holds_key(settings.topic(first.topic), moment) and not first.can_never_run
     }
     events = []
     for job in jobs:

@@ -51,6 +51,10 @@ class Store:
         self.boot_id = self.position().boot_id
         self.is_behind = False
 
+    def sync_commits(self) -> None:
+        """Put each change on disk with its COMMIT: state.db has what the log withholds."""
+        self.connection.execute("pragma synchronous = full")
+
     @property
     def queue(self) -> SqliteQueue:
         """The rows of jobs, with all that this change has done to them so far."""
