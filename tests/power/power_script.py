@@ -1,4 +1,7 @@
-"""What the recorded process does to a book; each acknowledgement is a line on standard output."""
+"""What the recorded process does to a book; each acknowledgement is a line on standard output.
+
+So is the name of each sync, right before it.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,25 @@ from tallybook.book.pruning import prune
 from tallybook.clock import to_text
 from tallybook.entry import Put
 from tallybook.job import Job, Outcome
+from tallybook.log import durable, faults
 from tallybook.log.compress import compress_closed
+from tallybook.log.faults import Fault
 from tallybook.testing import FakeClock
+
+SYNCING = "syncing"
+PLANNED = faults.from_environment(os.environ)
 
 
 def say(*words: object) -> None:
     """Acknowledge: whoever reads this may act on it."""
     os.write(1, (" ".join(map(str, words)) + "\n").encode())
+
+
+def name_syncs(kind: str, name: str) -> Fault | None:
+    """The faults that the environment asks for; on its way each sync is named."""
+    if kind == "sync":
+        say(SYNCING, name)
+    return PLANNED(kind, name) if PLANNED else None
 
 
 def enqueue(book: Book, payload: object) -> None:
@@ -100,4 +115,6 @@ def lose_state(root: Path) -> None:
 
 
 if __name__ == "__main__":
-    {"live": main, "look": lambda root: Book.open(root).close()}[sys.argv[2]](Path(sys.argv[1]))
+    does = {"live": main, "look": lambda root: Book.open(root).close()}[sys.argv[2]]
+    with durable.hooked(name_syncs):
+        does(Path(sys.argv[1]))
