@@ -42,8 +42,8 @@ class Queue(Protocol):
         """Keep new jobs."""
         ...
 
-    def change(self, jobs: Iterable[Job]) -> None:
-        """Keep the new state of jobs that are here."""
+    def change(self, jobs: Iterable[tuple[Job, Job]]) -> None:
+        """Keep the new state of jobs that are here, of each as it was read and as it is now."""
         ...
 
     def count(self, changes: Mapping[tuple[str, str], int]) -> None:

@@ -99,11 +99,11 @@ where ordinal in (
 order by status in ('pending', 'leased'), ordinal
 
 -- name: add
--- a new job
-insert into jobs ({columns}) values ({marks})
+-- a new job; the columns that it has
+insert into jobs ({set}) values ({marks})
 
 -- name: change
--- a known job; what enqueueing fixed never changes
+-- a known job; the columns that have changed
 update jobs set {changes} where ordinal = ?
 
 -- name: count

@@ -12,7 +12,7 @@ import orjson
 from tallybook.clock import Moment, from_text
 from tallybook.job import Job
 from tallybook.queue.claiming import Claiming
-from tallybook.queue.columns import FIRST_CHANGING, statements_of_jobs
+from tallybook.queue.columns import additions, changes, statements_of_jobs
 from tallybook.queue.contract import Selection
 
 _SQL = statements_of_jobs()
@@ -33,7 +33,6 @@ def _select(status: str | None) -> str:
 
 _SELECT = {status: _select(status) for status in (None, *_INDEXES)}
 SCHEMA = _SQL["schema"]
-_ORDINAL = Job._fields.index("ordinal")
 
 
 class SqliteQueue:
@@ -59,12 +58,13 @@ class SqliteQueue:
 
     def add(self, jobs: Iterable[Job]) -> None:
         """Keep new jobs."""
-        self._connection.executemany(_SQL["add"], jobs)
+        for text, rows in additions(jobs):
+            self._connection.executemany(text, rows)
 
-    def change(self, jobs: Iterable[Job]) -> None:
-        """Keep the new state of jobs that are here."""
-        rows = [(*job[FIRST_CHANGING:], job[_ORDINAL]) for job in jobs]
-        self._connection.executemany(_SQL["change"], rows)
+    def change(self, jobs: Iterable[tuple[Job, Job]]) -> None:
+        """Keep the new state of jobs that are here, of each as it was read and as it is now."""
+        for text, rows in changes(jobs):
+            self._connection.executemany(text, rows)
 
     def count(self, changes: Mapping[tuple[str, str], int]) -> None:
         """So many more jobs (less, where negative) have a status: {(topic, status): number}."""

@@ -81,7 +81,7 @@ def rebuild(book: Path, *, progress: Callable[[int], None] | None = None) -> Reb
     layout = require_book(book)
     lock = LogLock(layout.log, load_settings(layout.settings).log.lock_wait_s)
     try:
-        with lock.held(), stores.told(layout.state):
+        with lock, stores.told(layout.state):
             folded = _fold(layout, progress or (lambda _: None))
             lost_end = _lost_end(layout, folded.position)
             untold = [hole for hole in folded.damage.holes if hole not in folded.told]
