@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from tallybook.ops.detectors import retried as retried
     from tallybook.ops.findings import Finding as Finding
     from tallybook.ops.leases import stuck_leases as stuck_leases
+    from tallybook.ops.periods import compare as compare
+    from tallybook.ops.periods import halves as halves
     from tallybook.ops.questions import latency as latency
     from tallybook.ops.questions import outcomes as outcomes
     from tallybook.ops.questions import overview as overview
@@ -51,20 +53,24 @@ if TYPE_CHECKING:
     from tallybook.ops.reconciling import reconcile as reconcile
     from tallybook.ops.warehouse import Warehouse as Warehouse
     from tallybook.ops.warehouse import open_warehouse as open
+    from tallybook.ops.windows import Span as Span
 
 _PLACES = {
     "Finding": "findings:Finding",
     "Reconciliation": "reconciling:Reconciliation",
+    "Span": "windows:Span",
     "Warehouse": "warehouse:Warehouse",
     "answer_lost": "detectors:answer_lost",
     "cache_as_of": "cached:cache_as_of",
     "cache_parity": "cached:cache_parity",
     "charts": "charts:",
+    "compare": "periods:compare",
     "compare_cache": "cached:compare_cache",
     "dead": "detectors:dead",
     "delivered_twice": "detectors:delivered_twice",
     "expired_leases": "detectors:expired_leases",
     "findings": "findings:",
+    "halves": "periods:halves",
     "late_settles": "detectors:late_settles",
     "latency": "questions:latency",
     "open": "warehouse:open_warehouse",
@@ -82,16 +88,19 @@ _PLACES = {
 __all__ = [
     "Finding",
     "Reconciliation",
+    "Span",
     "Warehouse",
     "answer_lost",
     "cache_as_of",
     "cache_parity",
     "charts",
+    "compare",
     "compare_cache",
     "dead",
     "delivered_twice",
     "expired_leases",
     "findings",
+    "halves",
     "late_settles",
     "latency",
     "open",

@@ -1,12 +1,10 @@
 """Leases that did not end as they should: which, how, what proves it, what mends it."""
 
-from datetime import timedelta
-
 import polars
 
 from tallybook.ops import windows
 from tallybook.ops.warehouse import Warehouse
-from tallybook.ops.windows import Instant
+from tallybook.ops.windows import MICROSECOND, WHOLE, Instant, Span
 from tallybook.ops.wording import command
 
 TAKEN = ("expired", "worker died", "reboot", "refused", "overdue")
@@ -14,23 +12,17 @@ _OVER = polars.coalesce("refused_at", "ended_at", "locked_until")
 
 
 def stuck_leases(
-    warehouse: Warehouse,
-    *,
-    at: Instant = None,
-    since: Instant = None,
-    until: Instant = None,
-    zone: str = "UTC",
+    warehouse: Warehouse, span: Span = WHOLE, *, at: Instant = None
 ) -> polars.DataFrame:
     """One row a lease that was not ended by its holder in time, as of ``at`` (the log's end).
 
     ``how`` is expired, worker died or reboot (taken from its holder), refused (and its holder came
     back too late), overdue (still held after ``locked_until``) or late (settled after it, and
     accepted). ``evidence`` are the numbers (seq) of its events; ``command`` shows its history.
-    With ``since`` and ``until`` only leases that reach into that window, as of its end.
+    Only leases that reach into the span, as of its end.
     """
-    named = windows.named_zone(zone)
-    start, end = windows.instant(since, named), windows.instant(until, named)
-    moment = windows.instant(at, named) or (end and end - timedelta(microseconds=1))
+    start, end = span.start_at, span.end_at
+    moment = windows.instant(at, windows.named_zone(span.zone)) or (end and end - MICROSECOND)
     found = warehouse.frame("stuck_leases", {"at": moment})
     if start:
         found = found.filter(start <= _OVER)
