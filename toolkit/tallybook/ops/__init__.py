@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from tallybook.ops.detectors import open_jobs as open_jobs
     from tallybook.ops.detectors import retried as retried
     from tallybook.ops.findings import Finding as Finding
+    from tallybook.ops.leases import double_runs as double_runs
+    from tallybook.ops.leases import lease_states as lease_states
     from tallybook.ops.leases import stuck_leases as stuck_leases
     from tallybook.ops.periods import compare as compare
     from tallybook.ops.periods import halves as halves
@@ -68,11 +70,13 @@ _PLACES = {
     "compare_cache": "cached:compare_cache",
     "dead": "detectors:dead",
     "delivered_twice": "detectors:delivered_twice",
+    "double_runs": "leases:double_runs",
     "expired_leases": "detectors:expired_leases",
     "findings": "findings:",
     "halves": "periods:halves",
     "late_settles": "detectors:late_settles",
     "latency": "questions:latency",
+    "lease_states": "leases:lease_states",
     "open": "warehouse:open_warehouse",
     "open_jobs": "detectors:open_jobs",
     "outcomes": "questions:outcomes",
@@ -98,11 +102,13 @@ __all__ = [
     "compare_cache",
     "dead",
     "delivered_twice",
+    "double_runs",
     "expired_leases",
     "findings",
     "halves",
     "late_settles",
     "latency",
+    "lease_states",
     "open",
     "open_jobs",
     "outcomes",
