@@ -29,6 +29,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tallybook.ops import charts as charts
     from tallybook.ops import findings as findings
+    from tallybook.ops.backlogs import Advice as Advice
+    from tallybook.ops.backlogs import advice as advice
+    from tallybook.ops.backlogs import backlog as backlog
     from tallybook.ops.cached import cache_as_of as cache_as_of
     from tallybook.ops.cached import cache_parity as cache_parity
     from tallybook.ops.cached import compare_cache as compare_cache
@@ -53,16 +56,20 @@ if TYPE_CHECKING:
     from tallybook.ops.questions import trace as trace
     from tallybook.ops.reconciling import Reconciliation as Reconciliation
     from tallybook.ops.reconciling import reconcile as reconcile
+    from tallybook.ops.reviewing import settings_review as settings_review
     from tallybook.ops.warehouse import Warehouse as Warehouse
     from tallybook.ops.warehouse import open_warehouse as open
     from tallybook.ops.windows import Span as Span
 
 _PLACES = {
+    "Advice": "backlogs:Advice",
     "Finding": "findings:Finding",
     "Reconciliation": "reconciling:Reconciliation",
     "Span": "windows:Span",
     "Warehouse": "warehouse:Warehouse",
+    "advice": "backlogs:advice",
     "answer_lost": "detectors:answer_lost",
+    "backlog": "backlogs:backlog",
     "cache_as_of": "cached:cache_as_of",
     "cache_parity": "cached:cache_parity",
     "charts": "charts:",
@@ -83,6 +90,7 @@ _PLACES = {
     "overview": "questions:overview",
     "reconcile": "reconciling:reconcile",
     "retried": "detectors:retried",
+    "settings_review": "reviewing:settings_review",
     "stuck_leases": "leases:stuck_leases",
     "surviving_cache": "cached:surviving_cache",
     "throughput": "questions:throughput",
@@ -90,11 +98,14 @@ _PLACES = {
 }
 
 __all__ = [
+    "Advice",
     "Finding",
     "Reconciliation",
     "Span",
     "Warehouse",
+    "advice",
     "answer_lost",
+    "backlog",
     "cache_as_of",
     "cache_parity",
     "charts",
@@ -115,6 +126,7 @@ __all__ = [
     "overview",
     "reconcile",
     "retried",
+    "settings_review",
     "stuck_leases",
     "surviving_cache",
     "throughput",
