@@ -31,8 +31,8 @@ _Changes = dict[str, Any]
 
 def enqueued(event: Event, ordinal: int) -> Job:
     """The job that ``job.enqueued`` makes; ``ordinal`` is its place in the history."""
-    delay_ms, next_attempt_at = event.get("delay_ms"), event.get("next_attempt_at")
     field, get = event.fields, event.fields.get
+    delay_ms, next_attempt_at = get("delay_ms"), get("next_attempt_at")
     expires_after_ms = get("expires_after_ms")
     payload_json = _payload_json(event)
     ordering_key, resource = get("ordering_key"), get("resource")
@@ -101,6 +101,19 @@ def _placed(before: Job, job: Job, event: Event) -> Job:
     return job._replace(line=IN_LINE if holds else NOT_IN_LINE, waits_for=None)
 
 
+def upgraded(job: Job) -> Job:
+    """A job as a state has it that knew of no places: with those that it takes by itself."""
+    job = job._replace(payload_bytes=_bytes(job.payload_json))
+    if not (job.ordering_key or job.resource):
+        return job
+    if job.status == Status.PENDING:
+        line = IN_LINE if job.ordering_key else NOT_IN_LINE
+        return job._replace(line=line, waits_for=_waits_for(job.ordering_key, job.resource))
+    holds = job.ordering_key and job.status in (Status.LEASED, Status.DEAD)
+    at_front = AT_FRONT if job.status == Status.LEASED else IN_LINE
+    return job._replace(line=at_front if holds else NOT_IN_LINE)
+
+
 def _waits_for(ordering_key: str | None, resource: str | None) -> str | None:
     if ordering_key:
         return WAITS_FOR_LINE
@@ -120,13 +133,17 @@ def _check_token(job: Job, event: Event) -> None:
         )
 
 
+def lacks_payload(event: Event) -> bool:
+    """Whether this is an enqueue of which the log was not to keep the payload, or not whole."""
+    left_out = () if "payload" in event.withheld else event.fields.get("redacted")
+    if not left_out or event.name != "job.enqueued":
+        return False
+    return any(place.startswith("payload") and place != "payload_digest" for place in left_out)
+
+
 def _payload_json(event: Event) -> str:
-    """The payload of an enqueue; no text where the log was not to keep it, or not whole."""
-    left_out = () if "payload" in event.withheld else event.get("redacted", ())
-    if not left_out:
-        return _json(event.get("payload"))
-    lost = any(place.startswith("payload") and place != "payload_digest" for place in left_out)
-    return "" if lost else _json(event.get("payload"))
+    """The payload of an enqueue; no text where it is lost."""
+    return "" if lacks_payload(event) else _json(event.get("payload"))
 
 
 def _json(value: Any) -> str:
