@@ -13,7 +13,7 @@ from tallybook.cache import sqlite as cache_sqlite
 from tallybook.cache.sqlite import SqliteCache
 from tallybook.entry import Entry
 from tallybook.errors import BadInput, FoldRefused, NoRoom, TallybookError
-from tallybook.job import Job
+from tallybook.job import Job, Status
 from tallybook.layout import Layout
 from tallybook.log.durable import at
 from tallybook.log.reader import Position, reaches
@@ -34,13 +34,16 @@ _NOT_NOW = (
     sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_READONLY,
 )
+_LEASED = Status.LEASED.value
 _SQL = statements.load("tallybook.book", "store.sql")
 SCHEMA = (_SQL["schema"], queue_sqlite.SCHEMA, cache_sqlite.SCHEMA)
 
 
 class Store:
-    """An open state.db (or a copy in memory). ``boot_id`` is that of the last applied event,
-    ``end`` how far the log was applied when this object last changed it; None where it cannot say.
+    """An open state.db (or a copy in memory). ``boot_id`` is that of the last applied event.
+
+    ``end`` is how far the log was applied when this object last changed it; None where it cannot
+    say. For as long as the log ends there, the leased jobs that it knows are as they were.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -71,6 +74,11 @@ class Store:
         self.connection.execute(_SQL["set_position"], position)
         self.end = position
 
+    def forget(self) -> None:
+        """Others may have changed the state since: what is known of it is read again."""
+        self.end = None
+        self._known.clear()
+
     def begin(self) -> None:
         """BEGIN IMMEDIATE: nobody else changes the state until ``commit`` or ``roll_back``."""
         self.connection.execute("begin immediate")
@@ -78,22 +86,25 @@ class Store:
     def commit(self) -> None:
         """COMMIT. By now the events are on disk: if it fails, the change has happened all the
         same, ``is_behind`` is set, and the next change replays it from the log."""
-        self._known.clear()
+        self._known = {
+            job_id: job for job_id, job in self._known.items() if job and job.status == _LEASED
+        }
         at("before_commit")
         self.is_behind = True
         with suppress(sqlite3.DatabaseError):
             self.connection.execute("commit")
             self.is_behind = False
         if self.is_behind:
-            self.end = None
+            self.forget()
         if self.connection.in_transaction:
             self.connection.execute("rollback")
         at("after_commit")
 
     def roll_back(self) -> None:
         """ROLLBACK: nothing was changed."""
-        self._forget()
-        self.end = None
+        self.forget()
+        self._before.clear()
+        self._changed.clear()
         if self.connection.in_transaction:
             self.connection.execute("rollback")
         self.boot_id = self.position().boot_id
@@ -114,6 +125,12 @@ class Store:
         """Remember rows that were just read, so that this change need not read them again."""
         self._known.update((job.job_id, job) for job in jobs)
         return jobs
+
+    def know_all(self, job_ids: Iterable[str]) -> None:
+        """Read the jobs of those ids at once, but for those that are known."""
+        unknown = [job_id for job_id in job_ids if job_id not in self._known]
+        if len(unknown) > 1:
+            self.know(self.queue.get_many(unknown))
 
     def _flush(self) -> None:
         """Write the rows of jobs that this change has touched, each once."""
@@ -137,11 +154,6 @@ class Store:
                 f"job.enqueued of a job that is there already, among {new[0].job_id} to "
                 f"{new[-1].job_id}: {error}"
             ) from None
-
-    def _forget(self) -> None:
-        self._known.clear()
-        self._before.clear()
-        self._changed.clear()
 
     # the tables of the fold; rows of jobs are written once, at the end of a change
 
