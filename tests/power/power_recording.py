@@ -6,11 +6,11 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tallybook.testing import crash_at, environment
+from tallybook.testing import Fault, crash_at, environment
 
 SCRIPT = Path(__file__).parent / "power_script.py"
 SYNCING = b"syncing "
@@ -45,7 +45,6 @@ def record(root: Path, trace: Path) -> list[Step]:
     Before that two processes are killed: as the book is made, and as its first segment has bytes;
     and one opens the book and changes nothing.
     """
-    disk = str(root.parent.parent)
     found = []
     for faults, code, what in (
         ([crash_at("swap_renamed")], -9, "live"),
@@ -53,13 +52,20 @@ def record(root: Path, trace: Path) -> list[Step]:
         ([], 0, "look"),
         ([], 0, "live"),
     ):
-        command = ["strace", "-o", str(trace), "-xx", "-s", "4194304", "-e"]
-        command += [f"trace={_FOLLOWED},{_FORBIDDEN}", sys.executable, str(SCRIPT), str(root), what]
-        env = {**os.environ, **environment(*faults)}
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
-        assert done.returncode == code, done.stderr
-        found += list(_named(_Reader(disk).steps(trace)))
+        found += record_one(root, trace, what, faults, code)
     return found
+
+
+def record_one(
+    root: Path, trace: Path, what: str, faults: Sequence[Fault] = (), code: int = 0
+) -> list[Step]:
+    """Run one part of the script, which ends with ``code``."""
+    command = ["strace", "-o", str(trace), "-xx", "-s", "4194304", "-e"]
+    command += [f"trace={_FOLLOWED},{_FORBIDDEN}", sys.executable, str(SCRIPT), str(root), what]
+    env = {**os.environ, **environment(*faults)}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == code, done.stderr
+    return list(_named(_Reader(str(root.parent.parent)).steps(trace)))
 
 
 def _named(steps: Iterator[Step]) -> Iterator[Step]:

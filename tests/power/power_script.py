@@ -16,10 +16,12 @@ from tallybook.book.folding import fold_anew
 from tallybook.book.pruning import prune
 from tallybook.clock import to_text
 from tallybook.entry import Put
-from tallybook.job import Job, Outcome
+from tallybook.job import Job
 from tallybook.log import durable, faults
 from tallybook.log.compress import compress_closed
+from tallybook.log.durable import make_folder, replace_file
 from tallybook.log.faults import Fault
+from tallybook.outcome import Outcome
 from tallybook.testing import FakeClock
 
 SYNCING = "syncing"
@@ -88,6 +90,17 @@ def main(root: Path) -> None:
     reader.close()
 
 
+def withhold(root: Path) -> None:
+    """Enqueue payloads that the log is not to have."""
+    make_folder(root, 0o700)
+    replace_file(root / "book.toml", b'[log]\npayload = "digest"\n', "settings")
+    with Book.open(root) as book:
+        enqueue(book, "first")
+        say("begun")
+        for number in range(3):
+            enqueue(book, [number] * 2000)
+
+
 def fill(book: Book) -> None:
     """Some pages of jobs that a fold lays out in another way than changes do."""
     for batch in range(4):
@@ -115,6 +128,6 @@ def lose_state(root: Path) -> None:
 
 
 if __name__ == "__main__":
-    does = {"live": main, "look": lambda root: Book.open(root).close()}[sys.argv[2]]
+    does = {"live": main, "withhold": withhold, "look": lambda root: Book.open(root).close()}
     with durable.hooked(name_syncs):
-        does(Path(sys.argv[1]))
+        does[sys.argv[2]](Path(sys.argv[1]))

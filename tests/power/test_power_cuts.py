@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from power_disk import Disk, Left
-from power_recording import Step, record
+from power_recording import Step, record, record_one
 
 import tallybook
 from tallybook import Book, packed
@@ -98,6 +98,27 @@ def test_no_power_cut_loses_what_was_acknowledged(
         tried += 1
     print(f"\n{tried} cuts in {len(steps)} steps, seed {SEED}")
     assert tried > 200
+
+
+@needs_strace
+def test_no_power_cut_loses_a_payload_that_state_db_alone_has(tmp_path: Path, place: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    steps = record_one(disk / "deep" / "book", tmp_path / "trace", "withhold")
+    assert check_withheld(place, disk, steps) > 20
+    unsynced = [step for step in steps if (step.kind, step.path[-4:]) != ("sync", "-wal")]
+    with pytest.raises(LostByPower):
+        check_withheld(place, disk, unsynced)
+
+
+def check_withheld(place: Path, disk: Path, steps: list[Step]) -> int:
+    """Every job has its payload after each cut that leaves state.db; how many there are."""
+    tried = 0
+    for what, left, acks in cuts(disk, steps, b"begun\n"):
+        if "but state.db" not in what:
+            check(place, disk, what, left, [*acks, *(["kept", *ack[1:]] for ack in acks)])
+            tried += 1
+    return tried
 
 
 @needs_strace
@@ -203,6 +224,8 @@ def _problems(root: Path, acks: list[list[str]]) -> Iterator[str]:
                 yield f"{kind} {job_id} is lost"
             elif kind == "done" and (job.status != "done" or not book.entry(f"key-{job_id}")):
                 yield f"{job_id} was done and is {job.status}"
+            elif kind == "kept" and job.payload_is_lost:
+                yield f"the payload of {job_id} is lost"
             elif kind == "leased" and job.lease_token == 0:
                 yield f"the lease of {job_id} is lost"
         for job in book.jobs(status="done", limit=100):

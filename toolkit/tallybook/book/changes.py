@@ -15,7 +15,8 @@ from tallybook.clock import Moment, to_text
 from tallybook.errors import BadInput, KeyConflict
 from tallybook.event import Event, record
 from tallybook.ids import new_job_ids, payload_digest
-from tallybook.job import Job, Outcome, Status
+from tallybook.job import Job, Status
+from tallybook.outcome import Outcome
 from tallybook.settings import Settings, TopicSettings
 
 _LONGEST_DELAY_S = 366 * 86400
@@ -164,7 +165,7 @@ def enqueue(
     known = {
         key: (first.job_id, first.payload_digest)
         for key, first in found.items()
-        if first.holds_key(settings.topic(first.topic), moment)
+        if first.holds_key(settings.topic(first.topic), moment) and not first.can_never_run
     }
     events = []
     for job, job_id in zip(jobs, new_job_ids(len(jobs)), strict=True):

@@ -16,6 +16,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tallybook.book import older
 from tallybook.book import store as stores
 from tallybook.book.store import Store
 from tallybook.errors import TallybookError
@@ -77,8 +78,8 @@ def kept(layout: Layout) -> list[Checkpoint]:
 
 
 def good(layout: Layout) -> Iterator[Checkpoint]:
-    """The checkpoints that a fold can begin with, the newest first: whole files of this version,
-    at a place that the log still has."""
+    """The checkpoints that a fold can begin with, the newest first: whole files of this version or
+    an older one, at a place that the log still has."""
     for found in kept(layout):
         if _is_whole(found) and reaches(layout, found.position):
             yield found
@@ -153,7 +154,7 @@ def _is_whole(found: Checkpoint) -> bool:
         return False
     store = stores.open_read_only(found.path)
     if store is None:
-        return False
+        return older.position(found.path) == found.position
     with closing(store.connection):
         return store.position() == found.position
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tallybook.book import aside as asides
-from tallybook.book import news
+from tallybook.book import news, withheld
 from tallybook.book import store as stores
 from tallybook.book.files import StateFiles
 from tallybook.book.folding import fold_anew
@@ -45,8 +45,11 @@ class Journal:
     go into the next transaction together.
     """
 
-    def __init__(self, layout: Layout, settings: LogSettings, clock: Clock, node: Node) -> None:
+    def __init__(
+        self, layout: Layout, settings: LogSettings, clock: Clock, node: Node, withholds: bool
+    ) -> None:
         self._layout = layout
+        self._withholds = withholds
         self._clock = clock
         self._lock = LogLock(layout.log, settings.lock_wait_s)
         self._log = Log(layout, settings, node)
@@ -108,6 +111,8 @@ class Journal:
             with self._lock, self._mutex:
                 self._follow()
                 self._change_or_mend(tickets)
+                if self._store.is_behind and self._withholds:
+                    withheld.refuse(tickets, self._layout.state)
         except BaseException as error:
             for ticket in tickets:
                 ticket.error = ticket.error or error
@@ -218,8 +223,11 @@ class Journal:
             return end
         self._store.forget()
         start = position = self._store.position()
+        lost = withheld.Lost()
         for event, position in self._log.beyond(start):
             apply(self._store, event, position.ordinal)
+            lost.note(event)
+        lost.tell()
         if position != start:
             self._store.set_position(position)
         return position
@@ -247,6 +255,8 @@ class Journal:
             with self._store.transaction():
                 end = self._catch_up()
         self._files = StateFiles(self._layout.state)
+        if self._withholds:
+            self._store.sync_commits()
         self._note_lost_end(end, lost)
 
     def _follow(self) -> None:

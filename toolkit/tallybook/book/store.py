@@ -22,7 +22,7 @@ from tallybook.queue import sqlite as queue_sqlite
 from tallybook.queue.sqlite import SqliteQueue
 
 APPLICATION_ID = 0x54414C59  # "TALY"
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NOT_NOW = (
     sqlite3.SQLITE_BUSY,
@@ -56,6 +56,10 @@ class Store:
         self.boot_id = self.position().boot_id
         self.is_behind = False
         self.end: Position | None = None
+
+    def sync_commits(self) -> None:
+        """Put each change on disk with its COMMIT: state.db has what the log withholds."""
+        self.connection.execute("pragma synchronous = full")
 
     @property
     def queue(self) -> SqliteQueue:
@@ -228,7 +232,7 @@ def open_store(path: Path) -> Store | None:
         return None
     except sqlite3.DatabaseError as error:
         connection.close()
-        if error.sqlite_errorcode & 0xFF in _NOT_NOW:
+        if error.sqlite_errorcode & 0xFF in _NOT_NOW and not is_damage(error):
             raise
         return None
     except BadInput:
@@ -280,9 +284,13 @@ def _is_readable(path: Path) -> bool:
 
 
 def is_damage(error: sqlite3.DatabaseError) -> bool:
-    """Whether SQLite says that the file itself is damaged."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    """Whether SQLite says that the files themselves are damaged.
+
+    A short read is one: others still map the -shm of a -wal that was deleted.
+    """
+    code = getattr(error, "sqlite_errorcode", 0)
+    damaged = code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    return damaged or code == sqlite3.SQLITE_IOERR_SHORT_READ
 
 
 def is_ahead(layout: Layout, position: Position) -> bool:

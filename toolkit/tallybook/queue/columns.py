@@ -17,6 +17,7 @@ from tallybook.job import Job
 
 COLUMNS = tuple(name.removesuffix("_json") for name in Job._fields)
 _NARROW = {"payload": "'' as payload", "result": "null as result"}
+_KEYED = _NARROW | {"payload": "substr(payload, 1, 1) as payload"}
 _ORDINAL = COLUMNS.index("ordinal")
 _ALL = range(len(COLUMNS))
 _MAY_BE_NULL = tuple(
@@ -40,6 +41,7 @@ def statements_of_jobs() -> Mapping[str, str]:
     """The statements of ``queue.sql``; a row that they read or write is a ``Job``."""
     filled = {
         "{columns}": ", ".join(COLUMNS),
+        "{keyed}": ", ".join(_KEYED.get(name, name) for name in COLUMNS),
         "{narrow}": ", ".join(_NARROW.get(name, name) for name in COLUMNS),
     }
     found = dict(statements.load("tallybook.queue", "queue.sql"))

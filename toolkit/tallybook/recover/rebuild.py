@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -124,11 +123,9 @@ def _fold(layout: Layout, progress: Callable[[int], None]) -> _Fold:
 
 def _begun(checkpoint: Checkpoint) -> _Fold:
     """A fold that begins with the state of a checkpoint."""
-    store = stores.open_read_only(checkpoint.path)
-    if store is None:
+    tables = asides.kept_tables(checkpoint.path)
+    if tables is None:
         raise TallybookError(f"{checkpoint.path} was removed while it was read; run it again")
-    with closing(store.connection):
-        tables = asides.in_tables(store)
     written = dict.fromkeys(tables.entries, checkpoint.position.ordinal)
     name = checkpoint.path.name
     return _Fold(tables, checkpoint.position, written=written, checkpoint=name)
