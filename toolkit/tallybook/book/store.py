@@ -51,6 +51,7 @@ class Store:
         self.cache = SqliteCache(connection)
         self._queue = SqliteQueue(connection)
         self._known: dict[str, Job | None] = {}
+        self._held: dict[str, Job] = {}
         self._before: dict[str, Job | None] = {}
         self._changed: dict[str, Job] = {}
         self.boot_id = self.position().boot_id
@@ -82,27 +83,34 @@ class Store:
         """Others may have changed the state since: what is known of it is read again."""
         self.end = None
         self._known.clear()
+        self._held.clear()
 
     def begin(self) -> None:
         """BEGIN IMMEDIATE: nobody else changes the state until ``commit`` or ``roll_back``."""
         self.connection.execute("begin immediate")
+        if self.is_behind:
+            self.forget()
 
     def commit(self) -> None:
         """COMMIT. By now the events are on disk: if it fails, the change has happened all the
         same, ``is_behind`` is set, and the next change replays it from the log."""
-        self._known = {
-            job_id: job for job_id, job in self._known.items() if job and job.status == _LEASED
-        }
         at("before_commit")
         self.is_behind = True
         with suppress(sqlite3.DatabaseError):
             self.connection.execute("commit")
             self.is_behind = False
-        if self.is_behind:
-            self.forget()
         if self.connection.in_transaction:
             self.connection.execute("rollback")
+        self._keep_leased()
         at("after_commit")
+
+    def _keep_leased(self) -> None:
+        for job_id, job in self._known.items():
+            if job and job.status == _LEASED:
+                self._held[job_id] = job
+            else:
+                self._held.pop(job_id, None)
+        self._known.clear()
 
     def roll_back(self) -> None:
         """ROLLBACK: nothing was changed."""
@@ -132,7 +140,7 @@ class Store:
 
     def know_all(self, job_ids: Iterable[str]) -> None:
         """Read the jobs of those ids at once, but for those that are known."""
-        unknown = [job_id for job_id in job_ids if job_id not in self._known]
+        unknown = [job_id for job_id in job_ids if job_id not in self._held]
         if len(unknown) > 1:
             self.know(self.queue.get_many(unknown))
 
@@ -164,7 +172,7 @@ class Store:
     def job(self, job_id: str) -> Job | None:
         """The job of that id, if there is one."""
         if job_id not in self._known:
-            self._known[job_id] = self._queue.get(job_id)
+            self._known[job_id] = self._held.get(job_id) or self._queue.get(job_id)
         return self._known[job_id]
 
     def put_job(self, job: Job) -> None:
