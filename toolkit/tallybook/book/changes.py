@@ -302,8 +302,7 @@ def settle(
     """
     ended: set[str] = set()
     settled = list(settled)
-    if len(settled) > 1:
-        store.know(store.queue.get_many([one.outcome.job_id for one in settled]))
+    store.know_all(one.outcome.job_id for one in settled)
     withholds = settings.withholds
     events: list[Event] = []
     writing = Writing(store.cache)

@@ -222,6 +222,7 @@ class Journal:
         end = self._store.end
         if end and self._log.ends_at(end):
             return end
+        self._store.forget()
         start = position = self._store.position()
         lost = withheld.Lost()
         for event, position in self._log.beyond(start):

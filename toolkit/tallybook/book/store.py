@@ -14,7 +14,7 @@ from tallybook.cache import sqlite as cache_sqlite
 from tallybook.cache.sqlite import SqliteCache
 from tallybook.entry import Entry
 from tallybook.errors import BadInput, FoldRefused, NoRoom, TallybookError
-from tallybook.job import Job
+from tallybook.job import Job, Status
 from tallybook.layout import Layout
 from tallybook.log.durable import at
 from tallybook.log.reader import Position, reaches
@@ -36,13 +36,16 @@ _NOT_NOW = (
     sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_READONLY,
 )
+_LEASED = Status.LEASED.value
 _SQL = statements.load("tallybook.book", "store.sql")
 SCHEMA = (_SQL["schema"], queue_sqlite.SCHEMA, cache_sqlite.SCHEMA)
 
 
 class Store:
-    """An open state.db (or a copy in memory). ``boot_id`` is that of the last applied event,
-    ``end`` how far the log was applied when this object last changed it; None where it cannot say.
+    """An open state.db (or a copy in memory). ``boot_id`` is that of the last applied event.
+
+    ``end`` is how far the log was applied when this object last changed it; None where it cannot
+    say. For as long as the log ends there, the leased jobs that it knows are as they were.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -50,6 +53,7 @@ class Store:
         self.cache = SqliteCache(connection)
         self._queue = SqliteQueue(connection)
         self._known: dict[str, Job | None] = {}
+        self._held: dict[str, Job] = {}
         self._before: dict[str, Job | None] = {}
         self._changed: dict[str, Job] = {}
         self._touched = Touched(self._queue.ordering)
@@ -79,29 +83,45 @@ class Store:
         self.connection.execute(_SQL["set_position"], position)
         self.end = position
 
+    def forget(self) -> None:
+        """Others may have changed the state since: what is known of it is read again."""
+        self.end = None
+        self._known.clear()
+        self._held.clear()
+
     def begin(self) -> None:
         """BEGIN IMMEDIATE: nobody else changes the state until ``commit`` or ``roll_back``."""
         self.connection.execute("begin immediate")
+        if self.is_behind:
+            self.forget()
 
     def commit(self) -> None:
         """COMMIT. By now the events are on disk: if it fails, the change has happened all the
         same, ``is_behind`` is set, and the next change replays it from the log."""
-        self._known.clear()
         at("before_commit")
         self.is_behind = True
         with suppress(sqlite3.DatabaseError):
             self.connection.execute("commit")
             self.is_behind = False
-        if self.is_behind:
-            self.end = None
         if self.connection.in_transaction:
             self.connection.execute("rollback")
+        self._keep_leased()
         at("after_commit")
+
+    def _keep_leased(self) -> None:
+        for job_id, job in self._known.items():
+            if job and job.status == _LEASED:
+                self._held[job_id] = job
+            else:
+                self._held.pop(job_id, None)
+        self._known.clear()
 
     def roll_back(self) -> None:
         """ROLLBACK: nothing was changed."""
-        self._forget()
-        self.end = None
+        self.forget()
+        self._touched.forget()
+        self._before.clear()
+        self._changed.clear()
         if self.connection.in_transaction:
             self.connection.execute("rollback")
         self.boot_id = self.position().boot_id
@@ -127,6 +147,12 @@ class Store:
         """Remember rows that were just read, so that this change need not read them again."""
         self._known.update((job.job_id, job) for job in jobs)
         return jobs
+
+    def know_all(self, job_ids: Iterable[str]) -> None:
+        """Read the jobs of those ids at once, but for those that are known."""
+        unknown = [job_id for job_id in job_ids if job_id not in self._held]
+        if len(unknown) > 1:
+            self.know(self.queue.get_many(unknown))
 
     def _flush(self) -> None:
         """Write the rows of jobs that this change has touched, each once, and those of the jobs
@@ -165,18 +191,12 @@ class Store:
                 f"{new[-1].job_id}: {error}"
             ) from None
 
-    def _forget(self) -> None:
-        self._touched.forget()
-        self._known.clear()
-        self._before.clear()
-        self._changed.clear()
-
     # the tables of the fold; rows of jobs are written once, at the end of a change
 
     def job(self, job_id: str) -> Job | None:
         """The job of that id, if there is one."""
         if job_id not in self._known:
-            self._known[job_id] = self._queue.get(job_id)
+            self._known[job_id] = self._held.get(job_id) or self._queue.get(job_id)
         return self._known[job_id]
 
     def put_job(self, job: Job) -> None:
