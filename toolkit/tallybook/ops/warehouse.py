@@ -198,8 +198,8 @@ class Warehouse:
         told = [f"{line.file} ends in a torn line at byte {line.byte_offset}; the next append "
                 "cuts it" for line in self._torn_tails]  # fmt: skip
         told += [f"{line.file} line {line.line}: {line.reason}" for line in self._bad_metrics]
-        told += [f"the log was pruned: events 1 to {seq} of writer {name} are not in it"
-                 for name, seq in self._rows("from pruned order by short_name")]  # fmt: skip
+        told += [f"the log was pruned: events {first} to {last} of writer {name} are not in it"
+                 for name, first, last in self._rows(statements.query("pruned_away"))]  # fmt: skip
         if self._doubled:
             told.append(f"{counted(self._doubled, 'doubled line')} counted once")
         return told + self._unasked
