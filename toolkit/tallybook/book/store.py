@@ -16,8 +16,8 @@ from tallybook.errors import BadInput, FoldRefused, NoRoom, TallybookError
 from tallybook.job import Job
 from tallybook.layout import Layout
 from tallybook.log.durable import at
+from tallybook.log.marks import Mark, known_marks
 from tallybook.log.reader import Position, reaches
-from tallybook.log.verify import Mark, known_marks
 from tallybook.queue import sqlite as queue_sqlite
 from tallybook.queue.sqlite import SqliteQueue
 

@@ -22,8 +22,8 @@ from tallybook.entry import Entry, Read
 from tallybook.job import Job
 from tallybook.layout import Layout
 from tallybook.log import loss
+from tallybook.log.marks import Mark
 from tallybook.log.reader import Hole, Position
-from tallybook.log.verify import Mark
 from tallybook.log.writer import Node
 from tallybook.queue.contract import Selection
 from tallybook.settings import Settings
