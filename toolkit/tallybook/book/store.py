@@ -17,8 +17,8 @@ from tallybook.errors import BadInput, FoldRefused, NoRoom, TallybookError
 from tallybook.job import Job, Status
 from tallybook.layout import Layout
 from tallybook.log.durable import at
+from tallybook.log.marks import Mark, known_marks
 from tallybook.log.reader import Position, reaches
-from tallybook.log.verify import Mark, known_marks
 from tallybook.order import Lock
 from tallybook.queue import sqlite as queue_sqlite
 from tallybook.queue.sqlite import SqliteQueue

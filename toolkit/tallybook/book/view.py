@@ -24,8 +24,8 @@ from tallybook.event import record
 from tallybook.job import WAITS_FOR_LINE, WAITS_FOR_RESOURCE, Job
 from tallybook.layout import Layout
 from tallybook.log import loss
+from tallybook.log.marks import Mark
 from tallybook.log.reader import Hole, Position
-from tallybook.log.verify import Mark
 from tallybook.log.writer import Node
 from tallybook.order import Lock
 from tallybook.queue.contract import Selection
