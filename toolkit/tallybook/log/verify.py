@@ -90,11 +90,12 @@ def _mark(proof: Manifest) -> Mark:
 
 
 def known_marks(layout: Layout) -> list[Mark]:
-    """The high-water marks in metrics/latest.json and beside the checkpoints."""
+    """The high-water marks in metrics/latest.json and beside the checkpoints; one that was made
+    before the first event says nothing."""
     found = [latest_mark(layout)]
     for path in sorted(layout.checkpoints.glob("*.json")):
         found.append(_mark_in(path, f"checkpoints/{path.name}"))
-    return [mark for mark in found if mark]
+    return [mark for mark in found if mark and mark.writer]
 
 
 class _Walk:
