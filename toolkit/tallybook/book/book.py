@@ -119,7 +119,8 @@ class Book(CachedBook):
     def claim_many(self, want: Want) -> list[Job]:
         """Lease due jobs by priority, due time and age, at most ``want.limit``."""
         with self._reading() as store:
-            if not store.queue.ready(self._clock.moment(), want.topics, 1):
+            moment = self._clock.moment()
+            if _knows_boot(store, moment) and not store.queue.ready(moment, want.topics, 1):
                 return []
         return self.turn((), want).jobs
 
@@ -195,7 +196,8 @@ class Book(CachedBook):
     def rescue(self, limit: int = 100) -> list[Event]:
         """Take jobs from holders whose lease is over; returns the events."""
         with self._reading() as store:
-            if not store.queue.late(self._clock.moment(), 1):
+            moment = self._clock.moment()
+            if _knows_boot(store, moment) and not store.queue.late(moment, 1):
                 return []
 
         def decide(store: Store, moment: Moment) -> list[Event]:
@@ -207,7 +209,8 @@ class Book(CachedBook):
     def expire(self, limit: int = ageing.BATCH) -> list[Event]:
         """End pending jobs whose ``expires_after`` has passed; returns the events."""
         with self._reading() as store:
-            if not store.queue.expired(self._clock.moment(), 1):
+            moment = self._clock.moment()
+            if _knows_boot(store, moment) and not store.queue.expired(moment, 1):
                 return []
         return self._journal.change(lambda store, moment: ageing.expired(store, moment, limit))
 
@@ -273,6 +276,12 @@ class Book(CachedBook):
 
     def _reading(self) -> AbstractContextManager[Store]:
         return self._journal.reading()
+
+
+def _knows_boot(store: Store, moment: Moment) -> bool:
+    """Whether the leases and waits of the state are of this boot; else the next change ends those
+    leases, and counts those waits on."""
+    return store.boot_id == moment.boot_id
 
 
 def _require_room(root: Path, create: bool) -> None:
