@@ -113,7 +113,8 @@ class Journal:
                 ticket.error = ticket.error or error
             if not isinstance(error, TallybookError):
                 raise
-        news.tell(self._wake_path, (event for ticket in tickets for event in ticket.made))
+        made = (event for ticket in tickets for event in ticket.made)
+        news.tell(self._wake_path, made, self._store.took_news())
 
     def _change_or_mend(self, tickets: list[Ticket]) -> None:
         try:
@@ -195,8 +196,8 @@ class Journal:
         except TallybookError as error:
             ticket.error = error
             return
-        ticket.made = [self._add(batch, event) for event in events]
-        leased = (self._store.job(e["job_id"]) for e in events if e.name == "job.leased")
+        ticket.made = made = [self._add(batch, event) for event in events]
+        leased = (self._store.job(event["job_id"]) for event in made if event.name == "job.leased")
         ticket.leased = [job for job in leased if job]
 
     def _opened_batch(self, before: Position, moment: Moment) -> Batch:
