@@ -141,7 +141,7 @@ class Book(CachedBook):
         with self._reading() as store:
             moment = self._clock.moment()
             rooms = Limits(store, moment, self.settings, want.topics).rooms()
-            if not store.queue.ready(moment, want.topics, 1, rooms):
+            if _knows_boot(store, moment) and not store.queue.ready(moment, want.topics, 1, rooms):
                 return []
         return self.turn((), want).jobs
 
@@ -221,7 +221,8 @@ class Book(CachedBook):
     def rescue(self, limit: int = 100) -> list[Event]:
         """Take jobs from holders whose lease is over; returns the events."""
         with self._reading() as store:
-            if not store.queue.late(self._clock.moment(), 1):
+            moment = self._clock.moment()
+            if _knows_boot(store, moment) and not store.queue.late(moment, 1):
                 return []
 
         def decide(store: Store, moment: Moment) -> list[Event]:
@@ -233,7 +234,8 @@ class Book(CachedBook):
     def expire(self, limit: int = ageing.BATCH) -> list[Event]:
         """End pending jobs whose ``expires_after`` has passed; returns the events."""
         with self._reading() as store:
-            if not store.queue.expired(self._clock.moment(), 1):
+            moment = self._clock.moment()
+            if _knows_boot(store, moment) and not store.queue.expired(moment, 1):
                 return []
         return self._journal.change(
             lambda store, moment: ageing.expired(store, moment, self.settings, limit)
@@ -314,6 +316,12 @@ class Book(CachedBook):
 
     def _reading(self) -> AbstractContextManager[Store]:
         return self._journal.reading()
+
+
+def _knows_boot(store: Store, moment: Moment) -> bool:
+    """Whether the leases and waits of the state are of this boot; else the next change ends those
+    leases, and counts those waits on."""
+    return store.boot_id == moment.boot_id
 
 
 def _later(make: Callable[[], Iterable[Event]]) -> Iterator[Event]:

@@ -1,0 +1,49 @@
+"""What the machine may draw: jobs, ends of runs, cache writes, faults; the plainest first."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from tallybook.testing import POINTS, Fault, crash_at
+
+FAULTS = [
+    *(crash_at(point) for point in POINTS),
+    Fault("write", "segment", 1, "raise"),
+    Fault("write", "cache file", 1, "raise"),
+    Fault("rename", "cache file", 1, "raise"),
+    Fault("write", "segment", 1, "ENOSPC"),
+]
+TOPICS = st.sampled_from(["a", "a", "b"])
+WANTED = st.sampled_from([(), (), ("a",), ("b",), ("a", "b")])
+WORKERS = st.sampled_from(["w1", "w2"])
+LEASES = st.sampled_from([30, 10, 60])
+PICKS = st.integers(0, 12)
+KEYS = st.sampled_from(["x", "y", "z"])
+FAULTY = st.sampled_from([None] * 24 + FAULTS)
+NEW = st.fixed_dictionaries(
+    {"topic": TOPICS, "payload": st.sampled_from([1, 1.0, {"n": 2}])},
+    optional={
+        "key": st.sampled_from(["k", "l"]),
+        "priority": st.sampled_from([0, 5, -5]),
+        "delay": st.sampled_from([0, 5, 20]),
+        "expires": st.sampled_from([15, 70]),
+    },
+)
+PUT = st.fixed_dictionaries(
+    {"key": KEYS, "value": st.integers(0, 3)},
+    optional={
+        "base": st.sampled_from([None, 0, 1, 2]),
+        "ttl": st.sampled_from([None, 10, 50]),
+        "depends": st.lists(KEYS, max_size=2, unique=True).map(tuple),
+    },
+)
+HOW = st.one_of(
+    st.fixed_dictionaries({"kind": st.just("done"), "puts": st.lists(PUT, max_size=2)}),
+    st.fixed_dictionaries(
+        {"kind": st.just("retry")},
+        optional={"after": st.sampled_from([0, 4, 30]), "counted": st.booleans()},
+    ),
+    st.just({"kind": "dead"}),
+    st.fixed_dictionaries({"kind": st.just("snooze"), "after": st.sampled_from([0, 7])}),
+    st.fixed_dictionaries({"kind": st.just("snooze"), "until_in": st.sampled_from([-5, 9])}),
+)

@@ -1,0 +1,339 @@
+"""A book under random steps, faults and crashes is always as its plain model says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+from core_steps import outcome
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule, run_state_machine_as_test
+from machine_book import BookModel
+from machine_model import Row
+from machine_steps import Steps, wall_us
+from machine_wishes import FAULTY, HOW, KEYS, LEASES, NEW, PICKS, PUT, TOPICS, WANTED, WORKERS
+
+from tallybook import Book
+from tallybook.book import Held, New, Settled, Want, checkpoints
+from tallybook.clock import to_text
+from tallybook.entry import Put
+from tallybook.errors import VersionConflict
+from tallybook.job import Job
+from tallybook.log.compress import compress_closed
+
+has_jobs = precondition(lambda self: bool(self.model.jobs))
+has_leases = precondition(lambda self: bool(self.taken))
+
+
+class BookMachine(Steps):
+    """What can be done to a book."""
+
+    # enqueue
+
+    @rule(new=NEW, fault=FAULTY)
+    def enqueue(self, new: Row, fault: Any) -> None:
+        self.enqueue_all([new], fault)
+
+    @rule(new=st.lists(NEW, min_size=2, max_size=4), fault=FAULTY)
+    def enqueue_batch(self, new: list[Row], fault: Any) -> None:
+        self.enqueue_all(new, fault)
+
+    @rule(new=NEW, seconds=st.sampled_from([-40, 3, 90]), fault=FAULTY)
+    def enqueue_for_an_hour(self, new: Row, seconds: int, fault: Any) -> None:
+        dated = {name: value for name, value in new.items() if name != "delay"}
+        self.enqueue_all([dated | {"at_in": seconds}], fault)
+
+    def enqueue_all(self, new: list[Row], fault: Any) -> None:
+        wished = [self.wish(one) for one in new]
+
+        def act(book: Book) -> list[tuple[str, bool]]:
+            receipts = book.enqueue_many([made for made, _ in wished])
+            return [(receipt.job_id, receipt.is_new) for receipt in receipts]
+
+        self.step(act, lambda model: model.enqueue([row for _, row in wished]), fault)
+
+    def wish(self, new: Row) -> tuple[New, Row]:
+        """One job to enqueue, for the book and for the model."""
+        self.number += 1
+        label = f"job {self.number}"
+        row = {name: value for name, value in new.items() if name != "at_in"} | {"label": label}
+        at = None
+        if "at_in" in new:
+            at = self.clock.moment().now + timedelta(seconds=new["at_in"])
+            row["at"] = wall_us(to_text(at))
+        made = New(
+            new["topic"],
+            new["payload"],
+            new.get("key"),
+            new.get("priority", 0),
+            new.get("delay"),
+            at,
+            enqueued_from=label,
+            expires_after_s=new.get("expires"),
+        )
+        return made, row
+
+    # claim and settle
+
+    @rule(worker=WORKERS, topics=WANTED, lease=LEASES, limit=st.integers(1, 4), fault=FAULTY)
+    def claim(self, worker: str, topics: Any, lease: int, limit: int, fault: Any) -> None:
+        want = Want(worker, topics, lease, limit)
+        self.step(
+            lambda book: [job.job_id for job in book.claim_many(want)],
+            lambda model: model.claim(worker, topics, limit, lease),
+            fault,
+        )
+
+    @rule(pick=PICKS, how=HOW, fault=FAULTY)
+    @has_leases
+    def settle(self, pick: int, how: Row, fault: Any) -> None:
+        self.turn([(pick, how)], None, fault)
+
+    @rule(ends=st.lists(st.tuples(PICKS, HOW), min_size=1, max_size=3), fault=FAULTY)
+    @has_leases
+    def settle_batch(self, ends: list[tuple[int, Row]], fault: Any) -> None:
+        self.turn(ends, None, fault)
+
+    @rule(
+        ends=st.lists(st.tuples(PICKS, HOW), min_size=1, max_size=3),
+        worker=WORKERS,
+        topics=WANTED,
+        limit=st.integers(1, 3),
+        fault=FAULTY,
+    )
+    @has_leases
+    def settle_and_claim(
+        self, ends: list[tuple[int, Row]], worker: str, topics: Any, limit: int, fault: Any
+    ) -> None:
+        self.turn(ends, Want(worker, topics, 20, limit), fault)
+
+    def turn(self, ends: list[tuple[int, Row]], want: Want | None, fault: Any) -> None:
+        settled, rows = zip(*(self.ended(self.lease(pick), how) for pick, how in ends), strict=True)
+
+        def act(book: Book) -> tuple[set[str], list[str]]:
+            turn = book.turn(settled, want)
+            return {self.labels[n] for n in turn.refused}, [job.job_id for job in turn.jobs]
+
+        def plan(model: BookModel) -> tuple[set[str], list[str]]:
+            over, taken = model.choose(want.topics, want.limit) if want else ([], [])
+            refused = model.settle(list(rows))
+            return refused, model.take(want.worker, 20, over, taken) if want else []
+
+        self.step(act, plan, fault)
+
+    def lease(self, pick: int) -> Job:
+        """A lease that was given: the newest for 0, then older ones."""
+        return self.taken[-1 - pick % len(self.taken)]
+
+    def ended(self, job: Job, how: Row) -> tuple[Settled, Row]:
+        """The end of a run, for the book and for the model."""
+        row = dict(how)
+        until = row.pop("until_in", None)
+        if until is not None:
+            at = to_text(self.clock.moment().now + timedelta(seconds=until))
+            row["until"] = wall_us(at)
+        kind, failed = how["kind"], how["kind"] in ("retry", "dead")
+        told = outcome(
+            self.books[self.who],
+            job,
+            kind,
+            after_s=how.get("after"),
+            until=at if until is not None else None,
+            counted=how.get("counted", True),
+            error_type="E" if failed else None,
+            result="fine" if kind == "done" else None,
+        )
+        puts = [put_of(put) for put in how.get("puts", ())]
+        label = self.labels[job.job_id]
+        return Settled(told, puts), {"label": label, "token": job.lease_token, "how": row}
+
+    @rule(pick=PICKS, more=PICKS, lease=LEASES, fault=FAULTY)
+    @has_leases
+    def extend(self, pick: int, more: int, lease: int, fault: Any) -> None:
+        jobs = [self.lease(pick), self.lease(more)]
+        self.step(
+            lambda book: [held.job_id for held in book.extend(helds(jobs), "w1", lease)],
+            lambda model: model.extend(self.tokens(jobs), lease),
+            fault,
+        )
+
+    @rule(pick=PICKS, more=PICKS, fault=FAULTY)
+    @has_leases
+    def release(self, pick: int, more: int, fault: Any) -> None:
+        jobs = [self.lease(pick), self.lease(more)]
+        self.step(
+            silent(lambda book: book.release(helds(jobs), "stopping")),
+            lambda model: model.release(self.tokens(jobs)),
+            fault,
+        )
+
+    @rule(pick=PICKS, fault=FAULTY)
+    @has_leases
+    def release_by_hand(self, pick: int, fault: Any) -> None:
+        job = self.lease(pick)
+        self.step(
+            lambda book: book.release_by_hand(job, "by hand"),
+            lambda model: model.release_by_hand(self.labels[job.job_id], job.lease_token),
+            fault,
+        )
+
+    def tokens(self, jobs: list[Job]) -> list[tuple[str, int]]:
+        return [(self.labels[job.job_id], job.lease_token) for job in jobs]
+
+    @rule(fault=FAULTY)
+    def rescue(self, fault: Any) -> None:
+        self.step(silent(Book.rescue), BookModel.rescue, fault)
+
+    @rule(worker=WORKERS, fault=FAULTY)
+    def worker_dies(self, worker: str, fault: Any) -> None:
+        self.step(
+            silent(lambda book: book.rescue_of(worker)),
+            lambda model: model.rescue_of(worker),
+            fault,
+        )
+
+    # by hand, and by time alone
+
+    @rule(
+        verb=st.sampled_from(["requeue", "discard", "cancel"]),
+        picks=st.lists(PICKS, min_size=1, max_size=3),
+        fault=FAULTY,
+    )
+    @has_jobs
+    def steer(self, verb: str, picks: list[int], fault: Any) -> None:
+        labels = sorted(self.model.jobs)
+        chosen = [labels[pick % len(labels)] for pick in picks]
+        ids = [job_id for job_id, label in self.labels.items() if label in chosen]
+        self.step(
+            silent(lambda book: book.steer(verb, ids, "by hand")),
+            lambda model: model.steer(verb, chosen),
+            fault,
+        )
+
+    @rule(topic=TOPICS, pause=st.booleans(), fault=FAULTY)
+    def pause_or_resume(self, topic: str, pause: bool, fault: Any) -> None:
+        self.step(
+            lambda book: (book.pause if pause else book.resume)(topic, "by hand"),
+            lambda model: model.switch(topic, pause),
+            fault,
+        )
+
+    @rule(fault=FAULTY)
+    def expire(self, fault: Any) -> None:
+        self.step(silent(Book.expire), BookModel.expire, fault)
+
+    @rule(fault=FAULTY)
+    def prune(self, fault: Any) -> None:
+        self.step(silent(Book.prune), BookModel.prune, fault)
+
+    # the cache
+
+    @rule(put=PUT, fault=FAULTY)
+    def put(self, put: Row, fault: Any) -> None:
+        def act(book: Book) -> bool:
+            with suppress(VersionConflict):
+                wish = put_of(put)
+                book.put_entry(
+                    wish.key,
+                    wish.value,
+                    base_version=wish.base_version,
+                    ttl_s=wish.ttl_s,
+                    depends_on=wish.depends_on,
+                )
+                return True
+            return False
+
+        self.step(act, lambda model: model.put(**put), fault)
+
+    @rule(key=KEYS, fault=FAULTY)
+    def invalidate(self, key: str, fault: Any) -> None:
+        self.step(lambda book: book.invalidate(key), lambda model: model.invalidate(key), fault)
+
+    @rule(key=KEYS, fault=FAULTY)
+    def invalidate_dependents(self, key: str, fault: Any) -> None:
+        self.step(
+            silent(lambda book: book.invalidate_dependents(key)),
+            lambda model: model.invalidate_dependents(key),
+            fault,
+        )
+
+    @rule(key=KEYS, at_least=st.integers(0, 3))
+    def read(self, key: str, at_least: int) -> None:
+        found = self.books[self.who].read_entry(key, at_least_version=at_least)
+        assert (found.state, found.value) == self.at_now().read(key, at_least)
+
+    # the world
+
+    @rule(seconds=st.sampled_from([1, 5, 12, 35, 65, 130]))
+    def time_passes(self, seconds: int) -> None:
+        self.clock.advance(seconds)
+
+    @rule(seconds=st.sampled_from([-3600, -7, 7, 3600]))
+    def the_wall_clock_is_moved(self, seconds: int) -> None:
+        self.clock.jump(seconds)
+        self.model.clocks_agree = False
+
+    @rule(seconds=st.sampled_from([1, 30, 200]))
+    def the_machine_starts_anew(self, seconds: int) -> None:
+        self.clock.reboot(seconds)
+        for book in self.books:
+            self.die(book)
+        self.books = [self.opened(), self.opened()]
+
+    @rule()
+    def the_other_process_acts(self) -> None:
+        self.who = 1 - self.who
+
+    @rule()
+    def the_state_is_lost(self) -> None:
+        for path in self.root.glob("state.db*"):
+            path.unlink()
+
+    @rule()
+    def a_checkpoint_is_made(self) -> None:
+        if self.layout.state.exists():
+            checkpoints.make(self.layout, to_text(self.clock.moment().now))
+        compress_closed(self.layout)
+
+
+def put_of(put: Row) -> Put:
+    return Put(
+        put["key"],
+        put["value"],
+        base_version=put.get("base"),
+        ttl_s=put.get("ttl"),
+        depends_on=put.get("depends", ()),
+    )
+
+
+def helds(jobs: list[Job]) -> list[Held]:
+    return [Held(job.job_id, job.lease_token) for job in jobs]
+
+
+def silent(verb: Callable[[Book], object]) -> Callable[[Book], None]:
+    """A verb whose answer is not compared: the log says what it did."""
+
+    def act(book: Book) -> None:
+        verb(book)
+
+    return act
+
+
+def live(examples: int, steps: int, **more: Any) -> None:
+    """So many lives of a book, of so many steps each."""
+    chosen = settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        **more,
+    )
+    run_state_machine_as_test(BookMachine, settings=chosen)
+
+
+def test_a_book_is_always_as_its_plain_model_says() -> None:
+    live(30, 40, derandomize=True)
