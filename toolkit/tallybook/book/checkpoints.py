@@ -79,9 +79,13 @@ def kept(layout: Layout) -> list[Checkpoint]:
 def good(layout: Layout) -> Iterator[Checkpoint]:
     """The checkpoints that a fold can begin with, the newest first: whole files of this version,
     at a place that the log still has."""
-    for found in kept(layout):
-        if _is_whole(found) and reaches(layout, found.position):
-            yield found
+    return (found for found in whole(layout) if reaches(layout, found.position))
+
+
+def whole(layout: Layout) -> Iterator[Checkpoint]:
+    """The checkpoints whose files are whole and of this version, the newest first; also those that
+    saw lines which the log has lost."""
+    return (found for found in kept(layout) if _is_whole(found))
 
 
 @contextmanager
