@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from tallybook.book.store import marks
 from tallybook.errors import BadInput, LogDamaged
 from tallybook.layout import Layout
 from tallybook.log.chain import NO_HASH, link
+from tallybook.log.folder import Seen
 from tallybook.log.verify import Verification, verify
 from tallybook.recover import rebuild
 from tallybook.testing import FakeClock
@@ -261,3 +264,20 @@ def test_reading_a_book_changes_no_byte_of_it(tmp_path: Path) -> None:
 def test_names_of_all_events_follow_the_flow(tmp_path: Path) -> None:
     filled(tmp_path / "b", jobs=1)
     assert names(tmp_path / "b") == ["job.enqueued", "job.leased", "job.done"]
+
+
+@pytest.mark.parametrize(
+    ("age_ns", "proves"),
+    [(10_000_000, False), (900_000_000, True), (2_000_000_000, False), (9_000_000_000, True)],
+)
+def test_the_time_of_a_folder_proves_that_no_name_came_only_once_it_is_older_than_a_tick(
+    tmp_path: Path, age_ns: int, proves: bool
+) -> None:
+    whole_s = time.time_ns() // 1_000_000_000 * 1_000_000_000
+    changed_ns = whole_s - age_ns if age_ns > 1_000_000_000 else time.time_ns() - age_ns | 1
+    os.utime(tmp_path, ns=(changed_ns, changed_ns))
+    seen = Seen(tmp_path)
+    seen.note(seen.changed_ns())
+    assert (seen.stands(), seen.is_noted(changed_ns)) == (proves, True)
+    (tmp_path / "new").touch()
+    assert not seen.stands()

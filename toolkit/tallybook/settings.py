@@ -139,6 +139,8 @@ class Settings:
     @property
     def withholds(self) -> bool:
         """Whether the log of this book lacks anything that state.db has."""
+        if self.log.payload == "full" and not self.topics:
+            return False
         return not all(self.keeping(topic).keeps_all for topic in ("", *self.topics))
 
 

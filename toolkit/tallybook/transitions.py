@@ -23,8 +23,8 @@ _Changes = dict[str, Any]
 
 def enqueued(event: Event, ordinal: int) -> Job:
     """The job that ``job.enqueued`` makes; ``ordinal`` is its place in the history."""
-    delay_ms, next_attempt_at = event.get("delay_ms"), event.get("next_attempt_at")
     field, get = event.fields, event.fields.get
+    delay_ms, next_attempt_at = get("delay_ms"), get("next_attempt_at")
     expires_after_ms = get("expires_after_ms")
     return Job(
         job_id=field["job_id"],
@@ -76,13 +76,17 @@ def _check_token(job: Job, event: Event) -> None:
         )
 
 
+def lacks_payload(event: Event) -> bool:
+    """Whether this is an enqueue of which the log was not to keep the payload, or not whole."""
+    left_out = () if "payload" in event.withheld else event.fields.get("redacted")
+    if not left_out or event.name != "job.enqueued":
+        return False
+    return any(place.startswith("payload") and place != "payload_digest" for place in left_out)
+
+
 def _payload_json(event: Event) -> str:
-    """The payload of an enqueue; no text where the log was not to keep it, or not whole."""
-    left_out = () if "payload" in event.withheld else event.get("redacted", ())
-    if not left_out:
-        return _json(event.get("payload"))
-    lost = any(place.startswith("payload") and place != "payload_digest" for place in left_out)
-    return "" if lost else _json(event.get("payload"))
+    """The payload of an enqueue; no text where it is lost."""
+    return "" if lacks_payload(event) else _json(event.get("payload"))
 
 
 def _json(value: Any) -> str:

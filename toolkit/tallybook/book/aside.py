@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 
+from tallybook.book import older
 from tallybook.book import store as stores
 from tallybook.book.store import Store
 from tallybook.errors import BadInput
@@ -41,6 +42,15 @@ def in_tables(store: Store) -> MemoryTables:
     return MemoryTables(jobs, entries, store.queue.topics(), store.boot_id)
 
 
+def kept_tables(path: Path) -> MemoryTables | None:
+    """All rows of a state that was kept, of this version or an older; None where it is gone."""
+    store = stores.open_read_only(path)
+    if store is None:
+        return older.read(path)[0] if older.position(path) else None
+    with closing(store.connection):
+        return in_tables(store)
+
+
 def write_anew(
     path: Path,
     tables: MemoryTables,
@@ -56,16 +66,26 @@ def write_anew(
     """
     aside = begin_aside(path)
     try:
-        with closing(stores.connect(str(aside))) as connection:
-            connection.execute("pragma synchronous = off")
-            connection.execute("pragma journal_mode = off")
-            _fill(connection, tables, position)
-            if check:
-                check(Store(connection))
-            finish_aside(Store(connection))
+        fill(aside, tables, position, check)
         return swap_in(path, aside, keep)
     finally:
         sweep(path)
+
+
+def fill(
+    aside: Path,
+    tables: MemoryTables,
+    position: Position,
+    check: Callable[[Store], None] | None = None,
+) -> None:
+    """Make ``tables`` the content of a file that is built aside; ``check`` may look at it."""
+    with closing(stores.connect(str(aside))) as connection:
+        connection.execute("pragma synchronous = off")
+        connection.execute("pragma journal_mode = off")
+        _fill(connection, tables, position)
+        if check:
+            check(Store(connection))
+        finish_aside(Store(connection))
 
 
 def begin_aside(path: Path) -> Path:

@@ -22,10 +22,11 @@ from tallybook.book.view import ReadBook
 from tallybook.clock import Clock, Moment
 from tallybook.errors import BadInput, LeaseLost
 from tallybook.event import Event
-from tallybook.job import Job, Outcome
+from tallybook.job import Job
 from tallybook.layout import Layout
 from tallybook.log import filesystem
 from tallybook.log.durable import make_folder
+from tallybook.outcome import Outcome
 from tallybook.settings import Settings
 from tallybook.settings import load as load_settings
 
@@ -37,7 +38,7 @@ class Book(CachedBook):
 
     def __init__(self, layout: Layout, settings: Settings, clock: Clock | None) -> None:
         super().__init__(layout, settings, clock)
-        self._journal = Journal(layout, settings.log, self._clock, self.node)
+        self._journal = Journal(layout, settings.log, self._clock, self.node, settings.withholds)
         self._dice = random.Random()  # noqa: S311 - it spreads retries, it guards nothing
 
     @classmethod

@@ -14,9 +14,10 @@ from tallybook.book.store import Store
 from tallybook.clock import Moment, to_text
 from tallybook.errors import BadInput, KeyConflict
 from tallybook.event import Event, record
-from tallybook.ids import new_job_id, payload_digest
-from tallybook.job import Job, Outcome, Status
-from tallybook.settings import Settings
+from tallybook.ids import new_job_ids, payload_digest
+from tallybook.job import Job, Status
+from tallybook.outcome import Outcome
+from tallybook.settings import Settings, TopicSettings
 
 _LONGEST_DELAY_S = 366 * 86400
 _MOST_EXPIRED = 1000
@@ -39,37 +40,44 @@ class New:
     timeout_s: float | None = None
 
     def checked(self, settings: Settings) -> dict[str, Any]:
-        """The fields of ``job.enqueued`` but its id. Raises BadInput for what cannot be kept."""
+        """The fields of ``job.enqueued`` but its id; only a key may be None. Raises BadInput for
+        what cannot be kept."""
         if not -1000 <= self.priority <= 1000:
             raise BadInput(f"priority {self.priority}: use a whole number from -1000 to 1000")
         payloads.checked(self.payload)
-        return {
+        rules = settings.topic(self.topic)
+        fields = {
             "topic": payloads.checked_topic(self.topic),
-            "correlation_id": payloads.checked_text("correlation id", self.correlation_id),
             "payload": self.payload,
             "payload_digest": payload_digest(self.payload),
             "priority": self.priority,
             "idempotency_key": payloads.checked_text("idempotency key", self.idempotency_key),
-            "enqueued_from": payloads.checked_text("enqueued from", self.enqueued_from),
-            "max_attempts": settings.topic(self.topic).max_attempts,
-            "timeout_s": self._timeout_s(settings),
-            **self._due(),
-            **self._expiry(),
+            "max_attempts": rules.max_attempts,
         }
+        if self.correlation_id is not None:
+            told = payloads.checked_text("correlation id", self.correlation_id)
+            fields["correlation_id"] = told
+        if self.enqueued_from is not None:
+            fields["enqueued_from"] = payloads.checked_text("enqueued from", self.enqueued_from)
+        if self.timeout_s is not None or rules.timeout_s:
+            fields["timeout_s"] = self._timeout_s(rules)
+        if self.delay_s is not None or self.next_attempt_at is not None:
+            fields |= self._due()
+        if self.expires_after_s is not None:
+            fields |= self._expiry(self.expires_after_s)
+        return fields
 
-    def _timeout_s(self, settings: Settings) -> float | None:
+    def _timeout_s(self, rules: TopicSettings) -> float:
         if self.timeout_s is None:
-            return settings.topic(self.topic).timeout_s or None
+            return rules.timeout_s
         if not 0.001 <= self.timeout_s <= _LONGEST_DELAY_S:
             raise BadInput(f"timeout {self.timeout_s:g} s: use 0.001 s to 366 days")
         return self.timeout_s
 
-    def _expiry(self) -> dict[str, Any]:
-        if self.expires_after_s is None:
-            return {}
-        if not 0.001 <= self.expires_after_s <= _LONGEST_DELAY_S:
-            raise BadInput(f"expires after {self.expires_after_s:g} s: use 0.001 s to 366 days")
-        return {"expires_after_ms": round(self.expires_after_s * 1000)}
+    def _expiry(self, after_s: float) -> dict[str, Any]:
+        if not 0.001 <= after_s <= _LONGEST_DELAY_S:
+            raise BadInput(f"expires after {after_s:g} s: use 0.001 s to 366 days")
+        return {"expires_after_ms": round(after_s * 1000)}
 
     def _due(self) -> dict[str, Any]:
         if self.delay_s is not None and self.next_attempt_at is not None:
@@ -77,7 +85,8 @@ class New:
         if self.delay_s is not None:
             if not 0 <= self.delay_s <= _LONGEST_DELAY_S:
                 raise BadInput(f"delay {self.delay_s:g} s: use 0 to 366 days")
-            return {"delay_ms": round(self.delay_s * 1000) or None}
+            delay_ms = round(self.delay_s * 1000)
+            return {"delay_ms": delay_ms} if delay_ms else {}
         if self.next_attempt_at is not None:
             if self.next_attempt_at.tzinfo is None:
                 raise BadInput(f"{self.next_attempt_at}: give a time with its zone")
@@ -156,13 +165,13 @@ def enqueue(
     known = {
         key: (first.job_id, first.payload_digest)
         for key, first in found.items()
-        if first.holds_key(settings.topic(first.topic), moment)
+        if first.holds_key(settings.topic(first.topic), moment) and not first.can_never_run
     }
     events = []
-    for job in jobs:
+    for job, job_id in zip(jobs, new_job_ids(len(jobs)), strict=True):
         key = (job["topic"], job["idempotency_key"])
-        event = _again(job, known[key]) if key in known else _new(job, moment)
-        if job["idempotency_key"]:
+        event = _again(job, known[key]) if key in known else _new(job, job_id, moment)
+        if key[1]:
             known.setdefault(key, (event["job_id"], job["payload_digest"]))
         events.append(event)
     return _withholding(events, settings)
@@ -174,13 +183,12 @@ def _withholding(events: list[Event], settings: Settings) -> list[Event]:
     return [event.withholding(settings.keeping(event["topic"])) for event in events]
 
 
-def _new(job: dict[str, Any], moment: Moment) -> Event:
-    job_id = new_job_id()
+def _new(job: dict[str, Any], job_id: str, moment: Moment) -> Event:
     made = {"job_id": job_id} | job
     made["idempotency_key"] = job["idempotency_key"] or job_id
-    if job.get("delay_ms"):
+    if "delay_ms" in job:
         made["next_attempt_at"] = moment.wall(job["delay_ms"])
-    if job.get("expires_after_ms"):
+    if "expires_after_ms" in job:
         made["expires_at"] = moment.wall(job["expires_after_ms"])
     return Event("job.enqueued", made)
 
@@ -193,7 +201,7 @@ def _again(job: dict[str, Any], first: tuple[str, str]) -> Event:
             f"{job_id}, which has another payload; use another key"
         )
     told = ("topic", "correlation_id", "idempotency_key", "payload_digest", "enqueued_from")
-    return Event("job.deduplicated", {"job_id": job_id} | {name: job[name] for name in told})
+    return Event("job.deduplicated", {"job_id": job_id} | {name: job.get(name) for name in told})
 
 
 def claim(store: Store, moment: Moment, want: Want) -> list[Event]:

@@ -21,6 +21,8 @@ NEWS = frozenset(
     )
 )
 
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+
 
 def tell(path: str, events: Iterable[Event]) -> None:
     """Open and close the file at ``path`` where one of ``events`` leaves something to claim.
@@ -28,6 +30,6 @@ def tell(path: str, events: Iterable[Event]) -> None:
     Who watches the file is woken by the close. A call that is lost costs a second at most: no
     worker waits longer than that without looking.
     """
-    if any(event.name in NEWS for event in events):
+    if not NEWS.isdisjoint([event.name for event in events]):
         with suppress(OSError):
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, FILE_MODE))
+            os.close(os.open(path, _FLAGS, FILE_MODE))

@@ -22,7 +22,7 @@ from tallybook.queue import sqlite as queue_sqlite
 from tallybook.queue.sqlite import SqliteQueue
 
 APPLICATION_ID = 0x54414C59  # "TALY"
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NOT_NOW = (
     sqlite3.SQLITE_BUSY,
@@ -39,7 +39,9 @@ SCHEMA = (_SQL["schema"], queue_sqlite.SCHEMA, cache_sqlite.SCHEMA)
 
 
 class Store:
-    """An open state.db (or a copy in memory). ``boot_id`` is that of the last applied event."""
+    """An open state.db (or a copy in memory). ``boot_id`` is that of the last applied event,
+    ``end`` how far the log was applied when this object last changed it; None where it cannot say.
+    """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
@@ -50,6 +52,11 @@ class Store:
         self._changed: dict[str, Job] = {}
         self.boot_id = self.position().boot_id
         self.is_behind = False
+        self.end: Position | None = None
+
+    def sync_commits(self) -> None:
+        """Put each change on disk with its COMMIT: state.db has what the log withholds."""
+        self.connection.execute("pragma synchronous = full")
 
     @property
     def queue(self) -> SqliteQueue:
@@ -65,34 +72,47 @@ class Store:
     def set_position(self, position: Position) -> None:
         """Say that the log is applied up to ``position``; all rows of the change are written."""
         self._flush()
-        self.connection.execute(_SQL["set_position"], tuple(position))
+        self.connection.execute(_SQL["set_position"], position)
+        self.end = position
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """BEGIN IMMEDIATE … COMMIT; anything raised rolls back.
-
-        By the time of the COMMIT the events are on disk. If it fails, the change has happened
-        all the same: ``is_behind`` is set, and the next change replays it from the log.
-        """
+    def begin(self) -> None:
+        """BEGIN IMMEDIATE: nobody else changes the state until ``commit`` or ``roll_back``."""
         self.connection.execute("begin immediate")
-        try:
-            yield
-            self._flush()
-        except BaseException:
-            self._forget()
-            if self.connection.in_transaction:
-                self.connection.execute("rollback")
-            self.boot_id = self.position().boot_id
-            raise
+
+    def commit(self) -> None:
+        """COMMIT. By now the events are on disk: if it fails, the change has happened all the
+        same, ``is_behind`` is set, and the next change replays it from the log."""
         self._known.clear()
         at("before_commit")
         self.is_behind = True
         with suppress(sqlite3.DatabaseError):
             self.connection.execute("commit")
             self.is_behind = False
+        if self.is_behind:
+            self.end = None
         if self.connection.in_transaction:
             self.connection.execute("rollback")
         at("after_commit")
+
+    def roll_back(self) -> None:
+        """ROLLBACK: nothing was changed."""
+        self._forget()
+        self.end = None
+        if self.connection.in_transaction:
+            self.connection.execute("rollback")
+        self.boot_id = self.position().boot_id
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """``begin`` … ``commit``; anything raised rolls back."""
+        self.begin()
+        try:
+            yield
+            self._flush()
+        except BaseException:
+            self.roll_back()
+            raise
+        self.commit()
 
     def know(self, jobs: list[Job]) -> list[Job]:
         """Remember rows that were just read, so that this change need not read them again."""
@@ -108,7 +128,7 @@ class Store:
         if new:
             self._add(new)
         if len(new) < len(changed):
-            self._queue.change(job for job_id, job in changed.items() if before[job_id])
+            self._queue.change((old, changed[job_id]) for job_id, old in before.items() if old)
         self._queue.count(_counted(before, changed))
         before.clear()
         changed.clear()
@@ -200,7 +220,7 @@ def open_store(path: Path) -> Store | None:
         return None
     except sqlite3.DatabaseError as error:
         connection.close()
-        if error.sqlite_errorcode & 0xFF in _NOT_NOW:
+        if error.sqlite_errorcode & 0xFF in _NOT_NOW and not is_damage(error):
             raise
         return None
     except BadInput:
@@ -213,13 +233,18 @@ def told(path: Path) -> Iterator[None]:
     """What SQLite or the disk cannot do now, as an error of ours: NoRoom or TallybookError."""
     try:
         yield
-    except sqlite3.OperationalError as error:
+    except (sqlite3.OperationalError, OSError) as error:
+        raise as_ours(error, path) from error
+
+
+def as_ours(error: sqlite3.OperationalError | OSError, path: Path) -> TallybookError:
+    """What SQLite or the disk cannot do now, in our words."""
+    if isinstance(error, sqlite3.OperationalError):
         kind = NoRoom if error.sqlite_errorcode == sqlite3.SQLITE_FULL else TallybookError
-        raise kind(f"{path}: {error}; nothing was changed") from error
-    except OSError as error:
-        kind = NoRoom if error.errno in NO_ROOM else TallybookError
-        kind = BadInput if isinstance(error, PermissionError) else kind
-        raise kind(f"{error.filename or path}: {error.strerror}; nothing was changed") from error
+        return kind(f"{path}: {error}; nothing was changed")
+    kind = NoRoom if error.errno in NO_ROOM else TallybookError
+    kind = BadInput if isinstance(error, PermissionError) else kind
+    return kind(f"{error.filename or path}: {error.strerror}; nothing was changed")
 
 
 def open_read_only(path: Path) -> Store | None:
@@ -247,9 +272,13 @@ def _is_readable(path: Path) -> bool:
 
 
 def is_damage(error: sqlite3.DatabaseError) -> bool:
-    """Whether SQLite says that the file itself is damaged."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    """Whether SQLite says that the files themselves are damaged.
+
+    A short read is one: others still map the -shm of a -wal that was deleted.
+    """
+    code = getattr(error, "sqlite_errorcode", 0)
+    damaged = code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    return damaged or code == sqlite3.SQLITE_IOERR_SHORT_READ
 
 
 def is_ahead(layout: Layout, position: Position) -> bool:

@@ -54,8 +54,11 @@ def run(args: argparse.Namespace) -> int:
     from tallybook.book import Book
 
     one = None if args.topic == "-" else _one(args)
+    is_new = output.names_new_book(args.book)
     with Book.open(find_book(args.book)) as book:
         receipts = book.enqueue_many([one]) if one else _from_standard_input(book)
+    if is_new:
+        output.tell_new_book(args.book)
     new = sum(receipt.is_new for receipt in receipts)
     shown = {
         "enqueued": new,

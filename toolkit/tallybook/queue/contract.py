@@ -35,15 +35,15 @@ class Queue(Protocol):
 
     def by_keys(self, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Job]:
         """{(topic, idempotency key): job} of the keys that jobs have: the open one, else the
-        newest; without payload and result."""
+        newest; without result, and of the payload but whether it is there."""
         ...
 
     def add(self, jobs: Iterable[Job]) -> None:
         """Keep new jobs."""
         ...
 
-    def change(self, jobs: Iterable[Job]) -> None:
-        """Keep the new state of jobs that are here."""
+    def change(self, jobs: Iterable[tuple[Job, Job]]) -> None:
+        """Keep the new state of jobs that are here, of each as it was read and as it is now."""
         ...
 
     def count(self, changes: Mapping[tuple[str, str], int]) -> None:

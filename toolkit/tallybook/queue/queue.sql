@@ -41,9 +41,7 @@ create table jobs (
 ) strict;
 create index jobs_by_key on jobs (topic, idempotency_key) where idempotency_key <> job_id;
 create index jobs_expiring on jobs (expire_boot_us) where status = 'pending' and expire_boot_us > 0;
-create index jobs_ready on jobs (priority desc, ordinal)
-  where status = 'pending' and due_boot_us = 0 and due_at = '';
-create index jobs_ready_of_topic on jobs (topic, priority desc, ordinal)
+create index jobs_ready on jobs (topic, priority desc, ordinal)
   where status = 'pending' and due_boot_us = 0 and due_at = '';
 create index jobs_delayed on jobs (topic, priority desc, due_boot_us, ordinal)
   where status = 'pending' and due_boot_us > 0;
@@ -51,7 +49,8 @@ create index jobs_dated on jobs (topic, priority desc, due_at, ordinal)
   where status = 'pending' and due_at > '';
 create index jobs_due on jobs (due_boot_us) where status = 'pending' and due_boot_us > 0;
 create index jobs_due_at on jobs (due_at) where status = 'pending' and due_at > '';
-create index jobs_pending on jobs (ordinal) where status = 'pending';
+create index jobs_waiting on jobs (ordinal)
+  where status = 'pending' and (due_boot_us > 0 or due_at > '');
 create index jobs_leased on jobs (lease_boot_us) where status = 'leased';
 create index jobs_dead on jobs (ordinal) where status = 'dead';
 create index jobs_cancelled on jobs (ordinal) where status = 'cancelled';
@@ -77,13 +76,13 @@ select {columns} from jobs where job_id = ?
 select {columns} from jobs where job_id in (select value from json_each(?))
 
 -- name: by_keys
--- the jobs that hold idempotency keys, or held them last, without payload and result;
+-- the jobs that hold idempotency keys, or held them last, without result, of the payload one letter;
 -- keys: [[topic, key], …]. a job without a key of its own has its id as the key
 with asked as (
   select json_extract(value, '$[0]') as asked_topic, json_extract(value, '$[1]') as key
   from json_each(?)
 )
-select {narrow} from jobs
+select {keyed} from jobs
 where ordinal in (
   select (
     select ordinal from jobs
@@ -99,11 +98,15 @@ where ordinal in (
 order by status in ('pending', 'leased'), ordinal
 
 -- name: add
--- a new job
-insert into jobs ({columns}) values ({marks})
+-- a new job; the columns that it has
+insert into jobs ({set}) values ({marks})
+
+-- name: by_ordinals
+-- the jobs of places in the history; ordinals: [ordinal, …]
+select {columns} from jobs where ordinal in (select value from json_each(?))
 
 -- name: change
--- a known job; what enqueueing fixed never changes
+-- a known job; the columns that have changed
 update jobs set {changes} where ordinal = ?
 
 -- name: count
@@ -134,18 +137,39 @@ select
   exists (select 1 from topics where status = 'paused')
 
 -- name: ready
--- jobs that need not wait, in claim order
-select {columns} from jobs
-where status = 'pending' and due_boot_us = 0 and due_at = ''
-order by priority desc, ordinal
-limit ?
-
--- name: ready_of_topic
--- the same of one topic
+-- jobs of a topic that need not wait, in claim order
 select {columns} from jobs
 where status = 'pending' and due_boot_us = 0 and due_at = '' and topic = ?
 order by priority desc, ordinal
 limit ?
+
+-- name: ready_keys
+-- their places in the claim order, from the index alone
+select priority, ordinal from jobs
+where status = 'pending' and due_boot_us = 0 and due_at = '' and topic = ?
+order by priority desc, ordinal
+limit ?
+
+-- name: ready_priority
+-- the next lower priority of a topic whose jobs need not wait
+select max(priority) from jobs
+where status = 'pending' and due_boot_us = 0 and due_at = '' and topic = ? and priority < ?
+
+-- name: heads
+-- the first job of each topic that need not wait, in claim order; topics: [topic, …]
+with firsts as (
+  select (
+    select ordinal from jobs
+    where status = 'pending' and due_boot_us = 0 and due_at = '' and topic = asked.value
+    order by priority desc, ordinal
+    limit 1
+  ) as first
+  from json_each(:topics) as asked
+)
+select topic, priority, ordinal from firsts
+cross join jobs on ordinal = first
+order by priority desc, ordinal
+limit :limit
 
 -- name: delayed
 -- jobs of a topic and a priority that had to wait and are due
@@ -174,10 +198,12 @@ select max(priority) from jobs
 where status = 'pending' and due_at > '' and topic = ? and priority < ?
 
 -- name: pending_topics
--- topics with jobs that are pending and that are not paused
-select topic from counts
-where status = 'pending' and number > 0
-  and topic not in (select topic from topics where status = 'paused')
+-- topics with jobs that are pending
+select topic from counts where status = 'pending' and number > 0
+
+-- name: paused
+-- topics that are paused
+select topic from topics where status = 'paused'
 
 -- name: late
 -- leases that have run out; after a reboot lease_boot_us is null
@@ -213,18 +239,13 @@ select
 -- jobs by topic and status
 select topic, status, number from counts where number > 0 order by topic, status
 
--- name: oldest_pending
--- when the oldest pending job came
-select created_at from jobs where status = 'pending' order by ordinal limit 1
-
 -- name: enqueued_since
 -- how many jobs came after an event
 select count(*) from jobs where ordinal > ?
 
 -- name: select
 -- jobs that a person chose, oldest first; error is a part of its type or its words
-select {columns} from jobs {by_index}
-where {status}
+select {columns} from jobs {chosen}
   and ordinal > :after
   and (:topic is null or topic = :topic)
   and (:error is null

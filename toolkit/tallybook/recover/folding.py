@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tallybook.book import aside as asides
 from tallybook.book import checkpoints
-from tallybook.book import store as stores
 from tallybook.book.folding import require_start
 from tallybook.errors import BadInput, FoldRefused
 from tallybook.event import Event
@@ -134,14 +132,13 @@ def _named(survey: Survey, source: Path) -> Base:
 
 def read_base(path: Path) -> Base:
     """The state in a checkpoint, or in a state.db that was set aside. Raises BadInput where the
-    file is none, or of another version."""
+    file is none, or of a newer version."""
     if not path.is_file():
         raise BadInput(f"cannot read {path}: there is no such file")
-    store = stores.open_read_only(path)
-    if store is None or not store.position().writer:
+    position, tables = checkpoints.position_of(path), asides.kept_tables(path)
+    if not position or tables is None:
         raise BadInput(f"{path} is no checkpoint that this version can read, or is damaged")
-    with closing(store.connection):
-        return Base(path.name, store.position(), asides.in_tables(store))
+    return Base(path.name, position, tables)
 
 
 def end_of(layout: Layout, survey: Survey, folded: Folded) -> Position:

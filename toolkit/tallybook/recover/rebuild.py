@@ -136,7 +136,7 @@ class _Rebuild:
         found, folded, end, settings = self._folded()
         lock = LogLock(self.layout.log, settings.log.lock_wait_s)
         try:
-            with lock.held(), stores.told(self.layout.state):
+            with lock, stores.told(self.layout.state):
                 end = folding.follow(self.layout, found, folded, end)
                 certificate = self._certificate(found, folded, end, settings)
                 kept = self._swap(found, folded, end, certificate)

@@ -18,7 +18,8 @@ from tallybook.book import Book
 from tallybook.book.caching import Write
 from tallybook.clock import to_text
 from tallybook.errors import BadInput, NotReached, Permanent, Retry, Snooze
-from tallybook.job import Job, Outcome
+from tallybook.job import Job
+from tallybook.outcome import Outcome
 from tallybook.worker.context import CacheView, Context, JobLogger, fit_facts
 from tallybook.worker.handlers import Registered
 from tallybook.worker.metrics import Counters
