@@ -13,12 +13,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tallybook.entry import Entry
 from tallybook.ids import parity
 from tallybook.log.reader import Position
 from tallybook.recover.evidence import BadPlace
 from tallybook.recover.folding import Folded
-from tallybook.recover.survey import Edit, Loss, Survey
+from tallybook.recover.pieces import Edit
+from tallybook.recover.survey import Loss, Survey
+from tallybook.recover.survivors import Surviving
 from tallybook.settings import Settings
 
 VERSION = 1
@@ -47,21 +48,6 @@ class Keys:
     proven: int
     unsealed: int
     unknown: int
-
-
-@dataclass(frozen=True, slots=True)
-class Surviving:
-    """A cache that was found beside the log, compared with the one folded from it: numbers of
-    keys, and the names of those that are not the same. ``error`` says why it cannot be read."""
-
-    source: str
-    keys: int = 0
-    same: int = 0
-    differs: tuple[str, ...] = ()
-    only_rebuilt: tuple[str, ...] = ()
-    only_surviving: tuple[str, ...] = ()
-    parity: str = ""
-    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,26 +148,6 @@ def certify(
         surviving=list(surviving),
         statements=list(told.statements()),
     )
-
-
-def compare(source: str, found: Iterable[Entry], rebuilt: dict[str, Entry]) -> Surviving:
-    """A cache that survived, beside the one that was rebuilt; values are compared, not versions."""
-    theirs = {entry.key: entry.value for entry in found}
-    shared = theirs.keys() & rebuilt.keys()
-    differs = sorted(k for k in shared if _digest(k, theirs[k]) != _digest(k, rebuilt[k].value))
-    return Surviving(
-        source,
-        keys=len(theirs),
-        same=len(shared) - len(differs),
-        differs=tuple(differs),
-        only_rebuilt=tuple(sorted(rebuilt.keys() - theirs.keys())),
-        only_surviving=tuple(sorted(theirs.keys() - rebuilt.keys())),
-        parity=parity(theirs.items()),
-    )
-
-
-def _digest(key: str, value: Any) -> str:
-    return parity([(key, value)])
 
 
 def _unsealed(survey: Survey, folded: Folded, unknown: set[str]) -> list[str]:

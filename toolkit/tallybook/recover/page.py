@@ -8,7 +8,8 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from tallybook.recover.certificate import Certificate, Surviving
+from tallybook.recover.certificate import Certificate
+from tallybook.recover.survivors import Surviving
 
 _SHOWN = 200
 

@@ -7,9 +7,8 @@ survey and fold what is left, with no lock, while workers go on
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +17,6 @@ from tallybook.book import aside as asides
 from tallybook.book import store as stores
 from tallybook.book.store import Store
 from tallybook.book.view import node_of
-from tallybook.cache.json_file import JsonCache
 from tallybook.clock import Clock, SystemClock
 from tallybook.errors import TallybookError
 from tallybook.event import Event
@@ -29,9 +27,11 @@ from tallybook.log.lock import LogLock
 from tallybook.log.reader import Position
 from tallybook.queue.contract import Selection
 from tallybook.recover import folding, keeping
-from tallybook.recover.certificate import Certificate, Of, Surviving, certify, compare
+from tallybook.recover.certificate import Certificate, Of, certify
 from tallybook.recover.folding import Folded
-from tallybook.recover.survey import Edit, Loss, Survey, survey
+from tallybook.recover.pieces import Edit
+from tallybook.recover.survey import Loss, Survey, survey
+from tallybook.recover.survivors import survivors
 from tallybook.settings import Settings
 from tallybook.settings import load as load_settings
 from tallybook.worker import sign
@@ -162,8 +162,8 @@ class _Rebuild:
         self, found: Survey, folded: Folded, end: Position, settings: Settings
     ) -> Certificate:
         of = Of(node_of(settings).node_id, self.clock.moment().wall(), settings)
-        survivors = list(_survivors(self.layout, folded))
-        return certify(of, found, folded, end, survivors)
+        found_caches = list(survivors(self.layout, folded.tables.entries))
+        return certify(of, found, folded, end, found_caches)
 
     def _swap(self, found: Survey, folded: Folded, end: Position, certificate: Certificate) -> Path:
         """Put the new state in place, under the lock; returns where the old one was set aside."""
@@ -193,24 +193,6 @@ class _Rebuild:
         if not found.is_whole or folded.base:
             checkpoints.make(self.layout, self.clock.moment().wall())
         return rescued
-
-
-def _survivors(layout: Layout, folded: Folded) -> Iterator[Surviving]:
-    """The caches that are still there, each beside the one that was folded."""
-    rebuilt = folded.tables.entries
-    store = stores.open_read_only(layout.state)
-    if store:
-        try:
-            with closing(store.connection):
-                yield compare("state.db", store.cache.scan(), rebuilt)
-        except sqlite3.DatabaseError as error:
-            yield Surviving("state.db", error=str(error))
-    elif layout.state.exists():
-        yield Surviving("state.db", error="it is damaged, or of another version")
-    if layout.cache_file.exists():
-        cache = JsonCache(layout.cache_file)
-        damaged = Surviving("cache.json", error="it is damaged, or of another version")
-        yield damaged if cache.was_absent else compare("cache.json", cache.scan(), rebuilt)
 
 
 def _require_same(store: Store, folded: Folded, end: Position, certificate: Certificate) -> None:

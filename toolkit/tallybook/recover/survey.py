@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
 
 from tallybook.book import store as stores
 from tallybook.event import Event
@@ -20,15 +19,9 @@ from tallybook.log.chain import NO_HASH
 from tallybook.log.reader import Segment, segments
 from tallybook.log.verify import Mark
 from tallybook.recover import ordering
-from tallybook.recover.evidence import (
-    Asked,
-    BadPlace,
-    Judged,
-    Told,
-    judge,
-    lines_by_seq,
-    opened_inside,
-)
+from tallybook.recover.evidence import BadPlace, Judged, Told, opened_inside
+from tallybook.recover.judging import Asked, judge
+from tallybook.recover.pieces import Edit, Piece, choose, taken
 
 _WRITER = 1 << 44
 _END = 1 << 62
@@ -53,27 +46,6 @@ class Loss:
     def events(self) -> int:
         """How many lines those are."""
         return self.last_seq - self.first_seq + 1
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """Lines of which at least one was changed after it was written."""
-
-    segment: str
-    writer: str
-    first_seq: int
-    last_seq: int
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Lines that are taken from a segment."""
-
-    item: Judged
-    first_seq: int
-    last_seq: int
-    first_at: str
-    last_at: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,23 +148,9 @@ class Survey:
         for at, writer in enumerate(self.writers):
             begin = at * _WRITER
             wanted = [p for p in self.pieces.get(writer, []) if begin + p.last_seq > after]
-            for event in _taken(wanted):
+            for event in taken(wanted):
                 if begin + event.seq > after:
                     yield event, begin + event.seq
-
-
-def _taken(pieces: list[Piece]) -> Iterator[Event]:
-    for _, group in groupby(pieces, key=lambda piece: piece.item.name):
-        of_one = list(group)
-        waiting = iter(of_one)
-        piece = next(waiting, None)
-        for event in of_one[0].item.events():
-            while piece and event.seq > piece.last_seq:
-                piece = next(waiting, None)
-            if piece is None:
-                break
-            if event.seq >= piece.first_seq:
-                yield event
 
 
 def survey(
@@ -265,7 +223,7 @@ def _joined(
     ]
     for writer in order.writers:
         of_one = [item for item in judged if item.writer[:8] == writer[:8]]
-        pieces[writer], changed = _pieces(of_one)
+        pieces[writer], changed = choose(of_one)
         edits += changed
     losses = list(_losses(order.writers, pieces, ends, pruned))
     told = [(item.writer, told) for item in judged for told in item.told]
@@ -287,52 +245,6 @@ def _ends(
         for told in item.told:
             ends[told.writer].append((told.last_seq, f"log.repaired in {item.name}"))
     return ends
-
-
-def _pieces(of_one: list[Judged]) -> tuple[list[Piece], list[Edit]]:
-    """The lines to take of one writer, each once; and those whose copies differ."""
-    ranked = sorted(
-        ((item, run) for item in of_one for run in item.runs),
-        key=lambda pair: (
-            pair[0].sealed_seq < pair[1].last_seq,
-            bool(pair[0].edited),
-            pair[0].name,
-        ),
-    )
-    taken: list[Piece] = []
-    edits: list[Edit] = []
-    for item, run in ranked:
-        free = [(run.first_seq, run.last_seq)]
-        for other in list(taken):
-            free = [part for one in free for part in _without(one, other)]
-            if not other.item.sealed_seq >= other.last_seq:
-                edits += _differing(item, other)
-        taken += [Piece(item, first, last, run.first_at, run.last_at) for first, last in free]
-    return sorted(taken, key=lambda piece: piece.first_seq), edits
-
-
-def _without(part: tuple[int, int], other: Piece) -> Iterator[tuple[int, int]]:
-    """What of ``part`` is outside ``other``."""
-    if part[0] < other.first_seq:
-        yield part[0], min(part[1], other.first_seq - 1)
-    if part[1] > other.last_seq:
-        yield max(part[0], other.last_seq + 1), part[1]
-
-
-def _differing(item: Judged, other: Piece) -> list[Edit]:
-    """Lines that both hold and that are not the same; nothing says which is right."""
-    shared = [
-        (max(run.first_seq, other.first_seq), min(run.last_seq, other.last_seq))
-        for run in item.runs
-    ]
-    shared = [part for part in shared if part[0] <= part[1]]
-    if not shared or other.item is item:
-        return []
-    first, last = min(part[0] for part in shared), max(part[1] for part in shared)
-    theirs = {seq: hash(raw) for seq, raw in lines_by_seq(other.item.path, first, last)}
-    ours = lines_by_seq(item.path, first, last)
-    changed = sorted(seq for seq, raw in ours if theirs.get(seq, hash(raw)) != hash(raw))
-    return [Edit(item.name, item.writer, seq, seq) for seq in changed]
 
 
 def _losses(
