@@ -32,10 +32,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     getting.add_argument("--history", action="store_true", help="every event of the key")
     _add_listing(actions.add_parser("list", help="entries by key"))
     _add_invalidating(actions.add_parser("invalidate", help="forget entries"))
-    rebuilding = actions.add_parser("rebuild", help="as 'tallybook rebuild'")
-    for action in (getting, rebuilding):
-        output.add_book(action)
-        output.add_json(action)
+    rebuild.add(actions.add_parser("rebuild", help="as 'tallybook rebuild'"))
+    output.add_book(getting)
+    output.add_json(getting)
 
 
 def _add_listing(listing: argparse.ArgumentParser) -> None:
