@@ -13,6 +13,7 @@ from tallybook import layout
 from tallybook.errors import TallybookError
 from tallybook.layout import Layout
 from tallybook.ops import history, loading, marks, metrics, statements
+from tallybook.ops.imports import stored
 from tallybook.ops.interrupts import interruptible
 from tallybook.ops.judge import Verdict
 from tallybook.ops.wording import counted
@@ -39,7 +40,7 @@ class Warehouse:
     """
 
     def __init__(self, book: Path, out: Path | None = None) -> None:
-        place = layout.require_book(book)
+        place = layout.require_readable_book(book)
         self.book = book
         self._connection = _connect()
         try:
@@ -55,14 +56,20 @@ class Warehouse:
         verdicts = loading.load(self._connection, place.segments())
         self._doubled = history.arrange(self._connection)
         history.note_pruned(self._connection, place)
+        self.imported = stored.read(place)
         for model in statements.MODELS[1:]:
-            self._connection.execute(f"create view {model} as " + statements.model(model))
+            if model == "events" and self.imported:
+                self._connection.execute("create view logged_events as " + statements.model(model))
+                file = place.log / self.imported.events_file
+                stored.view(self._connection, model, file, self.imported)
+            else:
+                self._connection.execute(f"create view {model} as " + statements.model(model))
         days = sorted(place.metrics.glob("*.csv"))
         self._bad_metrics = metrics.load(self._connection, days)
-        self._judge(verdicts)
+        self._judge(verdicts, place)
         self.node_id = self._node_id(place)
 
-    def _judge(self, verdicts: Sequence[Verdict]) -> None:
+    def _judge(self, verdicts: Sequence[Verdict], place: Layout) -> None:
         last = self._rows(statements.query("last_segment"))
         torn = [(verdict, verdict.torn_tail) for verdict in verdicts if verdict.torn_tail]
         # A segment with nothing but a torn line was being opened: nothing follows it either.
@@ -73,10 +80,16 @@ class Warehouse:
         self._bad_lines = [bad for verdict in verdicts for bad in verdict.bad] + torn_inside
         rows = self._rows("select count(*) from lines")[0][0]
         quarantined, blank = len(self._bad_lines), sum(verdict.blank for verdict in verdicts)
+        self._unreadable = stored.unreadable(place) if self.imported else []
+        if self.imported:
+            quarantined = len(self._unreadable)
+            rows = self.imported.counts["rows"] - quarantined
         lines = rows + self._doubled + quarantined + blank
         self.ledger = Ledger(lines, rows, self._doubled, quarantined, blank)
 
     def _node_id(self, place: Layout) -> str:
+        if self.imported:
+            return self.imported.node_id
         named = self._rows(statements.query("node_id"))
         return str(named[0][0]) if named else place.root.resolve().name
 
@@ -103,8 +116,8 @@ class Warehouse:
     @property
     def quarantine(self) -> polars.DataFrame:
         """One row a line that is in no model: file, line, byte_offset, reason, text."""
-        bad = [*self._bad_lines, *self._bad_metrics]
-        return polars.DataFrame([asdict(line) for line in bad], schema=_QUARANTINE)
+        bad = [asdict(line) for line in (*self._bad_lines, *self._bad_metrics)]
+        return polars.DataFrame(bad + self._unreadable, schema=_QUARANTINE)
 
     @property
     def gaps(self) -> polars.DataFrame:
@@ -116,7 +129,7 @@ class Warehouse:
         """What makes every answer incomplete, a sentence each; empty for a whole log."""
         notes = [f"{line.file} line {line.line} (byte {line.byte_offset}) cannot be read: "
                  f"{line.reason}" for line in self._bad_lines]  # fmt: skip
-        return notes + self.losses
+        return notes + stored.notes(self._unreadable) + self.losses
 
     @property
     def losses(self) -> list[str]:
@@ -139,6 +152,7 @@ class Warehouse:
                  for name, seq in self._rows("from pruned order by short_name")]  # fmt: skip
         if self._doubled:
             told.append(f"{counted(self._doubled, 'doubled line')} counted once")
+        told += stored.warnings(self.imported) if self.imported else []
         return told + self._unasked
 
     def metrics_gap(self) -> polars.DataFrame:

@@ -105,10 +105,12 @@ select
     folded.rescues,
     folded.refused,
     folded.deduplicated,
-    (epoch_us(folded.first_started_at) - epoch_us(coalesce(enqueued.next_attempt_at, enqueued.occurred_at)))
-        / 1000000.0 as wait_s,
+    case when enqueued.reason is distinct from 'submit_unknown' then
+        (epoch_us(folded.first_started_at) - epoch_us(coalesce(enqueued.next_attempt_at, enqueued.occurred_at)))
+        / 1000000.0
+    end as wait_s,
     case when folded.status in ('done', 'dead') then folded.duration_ms / 1000.0 end as run_s,
-    case when folded.status in ('done', 'dead') then
+    case when folded.status in ('done', 'dead') and enqueued.reason is distinct from 'submit_unknown' then
         (epoch_us(folded.ended_at) - epoch_us(coalesce(enqueued.next_attempt_at, enqueued.occurred_at)))
         / 1000000.0
     end as total_s
