@@ -12,7 +12,7 @@ SAMPLES = Path(__file__).parent / "samples"
 _ROWS = """
     select job_id, topic, status, created_at, first_started_at, finished_at, worker, wait_s, run_s
     from jobs
-    order by position
+    order by position, enqueued_seq
 """
 
 

@@ -227,3 +227,30 @@ def test_ids_keep_their_zeros_and_their_digits(tmp_path: Path) -> None:
     text = HEAD + "".join(row(one, "08:00:00", "", "", "queued") for one in ids)
     imported(tmp_path, text, CSV)
     assert list(jobs(tmp_path / "book")) == ids
+
+
+def test_questions_by_window_know_the_same_waits_as_the_models(tmp_path: Path) -> None:
+    text = EVENT_HEAD + (
+        "a,submit,2024-05-01T08:00:00Z\na,start,2024-05-01T08:00:02Z\n"
+        "b,start,2024-05-01T08:00:00Z\nb,end,2024-05-01T08:00:09Z\n"
+    )
+    imported(tmp_path, text, EVENTS)
+    with ops.open(tmp_path / "book") as warehouse:
+        found = ops.latency(warehouse).row(0, named=True)
+    assert (found["n"], found["open"], found["wait_mean_s"], found["wait_max_s"]) == (
+        1,
+        1,
+        2.0,
+        2.0,
+    )
+    assert (found["run_mean_s"], found["total_mean_s"]) == (9.0, None)
+    assert waits(tmp_path / "book") == {"a": (2.0, None), "b": (None, 9.0)}
+
+
+def test_an_imported_log_can_be_asked_as_of_an_instant(tmp_path: Path) -> None:
+    text = HEAD + row("a", "08:00:00", "08:00:05", "08:00:09", "ok")
+    text += row("b", "08:00:07", "08:00:20", "08:00:30", "bad")
+    imported(tmp_path, text, CSV)
+    with ops.open(tmp_path / "book") as warehouse, warehouse.as_of(f"{DAY}08:00:08Z") as past:
+        found = past.sql("select job_id, status from jobs order by 1").fetchall()
+    assert found == [("a", "leased"), ("b", "pending")]

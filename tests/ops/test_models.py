@@ -13,7 +13,7 @@ from ops_logs import Log, random_history, text
 from tallybook import ops
 from tallybook.event import Event, decode
 from tallybook.fold import MemoryTables, apply
-from tallybook.ops.history import order_writers
+from tallybook.ops.openings import order_writers
 
 SEEDS = range(6)
 SAME = ("topic", "idempotency_key", "priority", "attempt_count", "rescue_count", "max_attempts",

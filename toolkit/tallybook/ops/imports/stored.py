@@ -1,8 +1,7 @@
-"""An imported book as the warehouse reads it: what it says of itself, and its events as a view."""
+"""An imported book as the warehouse reads it: what it says of itself, and where its events lie."""
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -56,34 +55,15 @@ def read(place: Layout) -> Record | None:
     return record
 
 
-def view(connection: duckdb.DuckDBPyConnection, name: str, file: Path, record: Record) -> None:
-    """Make the view ``name`` of the events in ``file``, with every column that events have.
-
-    ``logged_events`` must be there; it gives names and types.
-    """
+def events(connection: duckdb.DuckDBPyConnection, place: Layout, record: Record) -> str:
+    """The Parquet file of an import; raises IncompleteInput where it cannot be read."""
+    file = place.log / record.events_file
     try:
-        stored = connection.read_parquet(str(file))
-        columns = {column[0] for column in stored.description}
-        stored.create_view(f"stored_{name}")
+        connection.read_parquet(str(file))
     except duckdb.Error as error:
         told = str(error).splitlines()[0]
         raise IncompleteInput(f"{file} cannot be read: {told}; import the log anew") from error
-    fixed = {"node_id": record.node_id, "writer": f"imported:{record.profile}"}
-    asked = ", ".join(_column(column, kind, columns, fixed)
-                      for column, kind in _columns(connection))  # fmt: skip
-    connection.execute(f"create view {name} as select {asked} from stored_{name}")  # noqa: S608
-
-
-def _columns(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
-    found = connection.execute("describe logged_events").fetchall()
-    return [(str(row[0]), str(row[1])) for row in found]
-
-
-def _column(name: str, kind: str, stored: set[str], fixed: Mapping[str, Any]) -> str:
-    if name in fixed:
-        text = str(fixed[name]).replace("'", "''")
-        return f"'{text}' as {name}"
-    return f'"{name}"' if name in stored else f'cast(null as {kind}) as "{name}"'
+    return str(file)
 
 
 def unreadable(place: Layout) -> list[dict[str, Any]]:

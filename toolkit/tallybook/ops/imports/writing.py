@@ -21,6 +21,8 @@ from tallybook.ops.imports.profile import Profile
 
 VERSION = 1
 _COPY = "copy ({}) to '{}' (format parquet, compression zstd, row_group_size 245760)"
+_NAMED = "select *, getvariable('node_id') as node_id, getvariable('writer') as writer, " \
+    "getvariable('writer') as segment from ({})"  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ def _write(place: Layout, mapped: Mapped, profile: Profile, node_id: str, at: st
     name = f"imported-{os.urandom(4).hex()}.parquet"
     partial = place.log / f".{name}.partial"
     try:
-        events = _copy(mapped, partial)
+        events = _copy(mapped, partial, node_id, f"imported:{profile.name}")
         _synced(partial)
         partial.rename(place.log / name)
     finally:
@@ -91,9 +93,12 @@ def _write(place: Layout, mapped: Mapped, profile: Profile, node_id: str, at: st
     return record
 
 
-def _copy(mapped: Mapped, target: Path) -> int:
+def _copy(mapped: Mapped, target: Path, node_id: str, writer: str) -> int:
     quoted = str(target).replace("'", "''")
-    events = mapped.connection.execute(_COPY.format(mapped.sql, quoted)).fetchall()[0][0]
+    mapped.connection.execute("set variable node_id = ?", [node_id])
+    mapped.connection.execute("set variable writer = ?", [writer])
+    copy = _COPY.format(_NAMED.format(mapped.sql), quoted)
+    events = mapped.connection.execute(copy).fetchall()[0][0]
     target.chmod(FILE_MODE)
     return int(events)
 

@@ -1,6 +1,6 @@
 -- one row an event: enqueued, leased where a job was started, and how it ended where it did
 select
-    seq as position,
+    4 * coalesce(submit_us, start_us, end_us) as position,
     seq,
     'job.enqueued' as event,
     make_timestamptz(coalesce(submit_us, start_us, end_us)) as occurred_at,
@@ -20,7 +20,7 @@ select
 from jobs_read
 union all
 select
-    1099511627776 + seq,
+    4 * greatest(coalesce(submit_us, start_us), start_us) + 1,
     seq,
     'job.leased',
     make_timestamptz(start_us),
@@ -41,7 +41,7 @@ from jobs_read
 where start_us is not null
 union all
 select
-    2199023255552 + seq,
+    4 * greatest(submit_us, start_us, end_us) + 2,
     seq,
     case status when 'done' then 'job.done' when 'dead' then 'job.dead' else 'job.cancelled' end,
     make_timestamptz(end_us),
