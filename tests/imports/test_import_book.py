@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import stat
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def test_every_command_of_a_queue_refuses_it_and_changes_nothing(
     before = {path: path.read_bytes() for path in book.rglob("*") if path.is_file()}
     commands = (
         "enqueue t 1", "status", "jobs list", "jobs requeue 101", "topic list", "checkpoint",
-        "rebuild", "log verify", "log tail", "trace 101", "cache list", "topic pause t",
+        "rebuild", "log verify", "log tail", "cache list", "topic pause t",
     )  # fmt: skip
     for command in commands:
         assert main.main([*command.split(), "--book", str(book)]) == 2, command
@@ -134,3 +135,49 @@ def test_the_command_prints_what_it_read_and_counted_and_its_json_says_the_same(
     )
     assert jobs(tmp_path / "c")["101"][2] == "2024-05-01T06:00:00+00:00"
     assert "time.zone=Europe/Berlin" in (tmp_path / "c/profiles/slurm.toml").read_text()
+
+
+def test_one_job_can_be_traced(book: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["trace", "101", "--book", str(book), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    found = [(one["event"], one["seq"]) for one in told["events"]]
+    assert found == [("job.enqueued", 1), ("job.leased", 1), ("job.done", 1)]
+    assert main.main(["trace", "101", "--book", str(book)]) == 0
+    assert "2024-05-01T08:01:30+00:00" in capsys.readouterr().out
+    assert main.main(["trace", "nobody", "--book", str(book)]) == 2
+
+
+def test_what_a_foreign_log_cannot_say_is_said(book: Path, tmp_path: Path) -> None:
+    with ops.open(book) as warehouse:
+        told = {
+            "leases": ops.findings.stuck_leases(warehouse),
+            "cache": ops.findings.cache_rebuild(warehouse),
+        }
+        for kind, found in told.items():
+            assert [one.title.lower() for one in found] == [warehouse.silent[kind]]
+        for chart in (ops.charts.cache_history(warehouse), ops.charts.cache_compared(warehouse)):
+            assert warehouse.silent["cache"] in json.dumps(chart.to_dict())
+        assert ops.cache_parity(warehouse).row(0) == (None,) * 5
+        notes = [one.title for one in ops.findings.incomplete(warehouse)]
+        assert "An imported log says nothing of a cache" in notes
+        with pytest.raises(BadInput, match="says nothing of a cache"):
+            ops.reconcile(warehouse, SAMPLES / "slurm.txt", key="JobID")
+
+
+def test_a_log_without_workers_says_so_where_workers_would_be_drawn(tmp_path: Path) -> None:
+    imported(tmp_path, HEAD + "a,q,2024-05-01,2024-05-02,2024-05-03,ok\n", CSV)
+    with ops.open(tmp_path / "book") as warehouse:
+        drawn = json.dumps(ops.charts.lease_lanes(warehouse).to_dict())
+    assert "an imported log that names no workers" in drawn
+
+
+def test_commands_in_findings_are_those_that_an_imported_book_takes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    imported(tmp_path, HEAD + "a,q,2024-05-01,2024-05-02,2024-05-03,bad\n", CSV)
+    with ops.open(tmp_path / "book") as warehouse:
+        found = ops.findings.throughput_latency(warehouse)
+    commands = [one.command for one in found if one.command]
+    assert commands
+    for command in commands:
+        assert main.main(shlex.split(command)[1:]) == 0

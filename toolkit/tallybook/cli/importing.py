@@ -64,7 +64,7 @@ def _shown(found: Imported) -> dict[str, Any]:
         **asdict(found.counts),
         "unknown_words": found.unknown_words,
         "unreadable_rows": [asdict(bad) for bad in found.unreadable],
-        "silent": list(found.silent),
+        "silent": dict(found.silent),
     }
 
 
@@ -87,7 +87,7 @@ def _text(found: Imported) -> str:
         bad = [asdict(one) for one in found.unreadable[:_SHOWN]]
         parts.append(output.table(bad, ["file", "line", "reason", "text"]))
         parts.append(f"{found.book}/unreadable.ndjson has every row that could not be read")
-    notes = [f"note: {silence}" for silence in found.silent]
+    notes = [f"note: {silence}" for silence in found.silent.values()]
     return "\n\n".join([*parts, "\n".join([*notes, _next(found)])])
 
 

@@ -1,6 +1,6 @@
 """The warehouse: a DuckDB in memory over the files of one book, which it only reads."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -211,6 +211,11 @@ class Warehouse:
             told.append(f"{counted(self._doubled, 'doubled line')} counted once")
         told += stored.warnings(self.imported) if self.imported else []
         return told + self._unasked
+
+    @property
+    def silent(self) -> Mapping[str, str]:
+        """What an imported log cannot say, each with its sentence: cache, leases, workers, …"""
+        return self.imported.silent if self.imported else {}
 
     def metrics_gap(self) -> polars.DataFrame:
         """One row a worker and count that the metrics and the log tell differently."""

@@ -17,7 +17,7 @@ does say, with reason ``submit_unknown``, and the models leave its wait unknown.
 is the row of the log that an event comes from.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -44,7 +44,7 @@ class Imported:
     counts: Counts
     unknown_words: dict[str, int]
     unreadable: tuple[BadRow, ...]
-    silent: tuple[str, ...]
+    silent: Mapping[str, str]
 
     @property
     def complete(self) -> bool:

@@ -93,4 +93,4 @@ def warnings(record: Record) -> list[str]:
     counts = [f"{record.counts[name]:,} {words}" for name, words in COUNTED.items()
               if record.counts.get(name)]  # fmt: skip
     told = [f"imported with the profile {record.profile}: {', '.join(counts)}"] if counts else []
-    return [*record.silent, *told]
+    return [*record.silent.values(), *told]

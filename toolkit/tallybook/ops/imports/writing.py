@@ -37,7 +37,7 @@ class Record:
     files: tuple[Mapping[str, Any], ...]
     counts: Mapping[str, int]
     unknown_words: Mapping[str, int]
-    silent: tuple[str, ...]
+    silent: Mapping[str, str]
 
 
 def require_room(book: Path, replace: bool) -> None:
@@ -103,22 +103,22 @@ def _copy(mapped: Mapped, target: Path, node_id: str, writer: str) -> int:
     return int(events)
 
 
-def silences(profile: Profile, mapped: Mapped) -> tuple[str, ...]:
-    """What the log cannot say, in sentences."""
+def silences(profile: Profile, mapped: Mapped) -> dict[str, str]:
+    """What the log cannot say: cache, leases, workers, submits, starts, each with its sentence."""
     counts, columns = mapped.counts, profile.columns
-    told = ["an imported log says nothing of a cache"]
+    told = {"cache": "an imported log says nothing of a cache"}
     if "until" not in columns:
-        told.append("it says nothing of how long leases were: "
-                    "none can be called late, expired or orphaned")  # fmt: skip
+        told["leases"] = ("an imported log without lease ends: no lease can be called late, "
+                          "expired or orphaned")  # fmt: skip
     if "worker" not in columns and "worker" not in profile.fixed:
-        told.append("it names no workers")
+        told["workers"] = "an imported log that names no workers"
     if counts.no_submit:
-        which = "any job was" if counts.no_submit == counts.jobs else (
-            f"{counts.no_submit:,} of {counts.jobs:,} jobs were")  # fmt: skip
-        told.append(f"it does not say when {which} submitted: their waits are not known")
+        all_of_them = counts.no_submit == counts.jobs
+        which = "any job was" if all_of_them else f"{counts.no_submit:,} of its jobs were"
+        told["submits"] = f"an imported log that does not say when {which} submitted: no waits"
     if counts.never_started == counts.jobs and counts.jobs:
-        told.append("it says of no job when it was started: waits and runs are not known")
-    return tuple(told)
+        told["starts"] = "an imported log that says of no job when it started: no waits, no runs"
+    return told
 
 
 def _lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
