@@ -147,6 +147,17 @@ def test_one_job_can_be_traced(book: Path, capsys: pytest.CaptureFixture[str]) -
     assert main.main(["trace", "nobody", "--book", str(book)]) == 2
 
 
+def test_analyze_answers_and_says_what_is_not_known(
+    book: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for question in ("throughput", "latency", "leases", "backlog", "double-runs", "settings"):
+        assert main.main(["analyze", question, "--book", str(book)]) in (0, 1), question
+        told = capsys.readouterr().out
+        assert "note: an imported log says nothing of a cache" in told
+        if question in ("leases", "settings"):
+            assert told.startswith("an imported log") or "104" in told
+
+
 def test_what_a_foreign_log_cannot_say_is_said(book: Path, tmp_path: Path) -> None:
     with ops.open(book) as warehouse:
         told = {

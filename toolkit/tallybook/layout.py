@@ -185,7 +185,7 @@ def require_book(path: Path) -> Layout:
     if place.imported.exists():
         raise BadInput(
             f"{path} is the imported log of another system: it has no queue, no cache and no log "
-            "of ours; ask it with 'tallybook runbook run' or a notebook"
+            "of ours; ask it with 'tallybook analyze', 'tallybook runbook run' or a notebook"
         )
     return place
 

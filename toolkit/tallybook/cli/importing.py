@@ -103,7 +103,7 @@ _READ = {
 
 
 def _next(found: Imported) -> str:
-    return f"next: tallybook runbook run throughput_latency --book {found.book}"
+    return f"next: tallybook analyze latency --by topic --book {found.book}"
 
 
 def _inspect(args: argparse.Namespace) -> int:

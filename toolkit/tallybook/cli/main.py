@@ -28,6 +28,7 @@ COMMANDS = {
     "cache": "list cache entries, show one, forget some, rebuild from the log",
     "checkpoint": "keep the whole state, so that folding it anew takes seconds",
     "rebuild": "rebuild state.db (queue and cache) from the log",
+    "analyze": "throughput, latency, leases, backlog, double runs and settings, from the log",
     "reconcile": "compare the cache, or a file, with an export",
     "import": "import the job log of another system, or propose how to read it",
     "runbook": "list runbooks, or run one and leave a report",

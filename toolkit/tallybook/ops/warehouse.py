@@ -48,6 +48,7 @@ class Warehouse:
 
     def __init__(self, book: Path, out: Path | None = None, archive: Path | None = None) -> None:
         self.book = book
+        self._present: Warehouse | None = None
         place = layout.require_readable_book(book)
         try:
             with interruptible():
@@ -138,7 +139,8 @@ class Warehouse:
         past = copy(self)
         with interruptible():
             cut = pasts.find(self._connection, instant)
-            past._connection, past._spill = self._connection.cursor(), None
+            past._connection = self._connection.cursor()
+            past._spill = past._present = None
             past._set_variables()
             pasts.enter(past._connection, cut)
         return past
@@ -146,8 +148,7 @@ class Warehouse:
     def turned_to(self, instant: Place) -> Self:
         """As ``as_of``, where this one is needed no more: it is closed with the other."""
         past = self.as_of(instant)
-        past._spill, self._spill = self._spill, None
-        self.close()
+        past._present = self
         return past
 
     def _rows(self, query: str, params: Any = None) -> list[tuple[Any, ...]]:
@@ -226,6 +227,8 @@ class Warehouse:
         self._connection.close()
         if self._spill:
             self._spill.cleanup()
+        if self._present:
+            self._present.close()
 
     def __enter__(self) -> Self:
         return self

@@ -41,7 +41,7 @@ def read(place: Layout) -> Record | None:
         return None
     except ValueError:
         raise BadInput(f"{place.imported}: not readable; import the log anew") from None
-    if not isinstance(told, dict) or not told.keys() >= _NEEDED:
+    if not isinstance(told, dict) or not told.keys() >= _NEEDED or not _has_tables(told):
         raise BadInput(f"{place.imported}: not readable; import the log anew")
     if told["v"] != VERSION:
         raise BadInput(
@@ -53,6 +53,10 @@ def read(place: Layout) -> Record | None:
     if not (place.log / record.events_file).is_file():
         raise IncompleteInput(f"{place.log / record.events_file} is not there: import the log anew")
     return record
+
+
+def _has_tables(told: Mapping[str, Any]) -> bool:
+    return isinstance(told["counts"], dict) and isinstance(told["silent"], dict)
 
 
 def events(connection: duckdb.DuckDBPyConnection, place: Layout, record: Record) -> str:

@@ -104,9 +104,10 @@ def _copy(mapped: Mapped, target: Path, node_id: str, writer: str) -> int:
 
 
 def silences(profile: Profile, mapped: Mapped) -> dict[str, str]:
-    """What the log cannot say: cache, leases, workers, submits, starts, each with its sentence."""
+    """What the log cannot say, each with its sentence: cache, settings, leases, workers, …"""
     counts, columns = mapped.counts, profile.columns
-    told = {"cache": "an imported log says nothing of a cache"}
+    told = {"cache": "an imported log says nothing of a cache",
+            "settings": "an imported log says nothing of the settings of its queue"}  # fmt: skip
     if "until" not in columns:
         told["leases"] = ("an imported log without lease ends: no lease can be called late, "
                           "expired or orphaned")  # fmt: skip
