@@ -54,7 +54,9 @@ class Book(CachedBook):
         or FoldRefused where the log cannot be folded.
         """
         root, layout = Path(path), Layout(Path(path))
-        if not layouts.is_book(root):
+        if layouts.is_book(root):
+            layouts.require_book(root)
+        else:
             _require_room(root, create)
         settings = load_settings(layout.settings)
         filesystem.require_fit(root, settings.node.allow_file_system)

@@ -114,6 +114,8 @@ def _detail(row: Mapping[str, Any]) -> str:
 
 
 def _held(row: Mapping[str, Any]) -> str:
+    if row["locked_until"] is None:
+        return f"{row['worker'] or 'a worker'} has it; the log does not say until when"
     return f"{row['worker']} holds it until {row['locked_until']:%H:%M:%S}Z"
 
 
@@ -173,6 +175,8 @@ def _mend(warehouse: Warehouse, row: Mapping[str, Any]) -> str:
     """What to type about it: what mends it where something does, else what shows it."""
     job, status, job_status = row["job_id"], row["status"], row["job_status"]
     still_open = row["ended_at"] is None
+    if warehouse.imported:
+        return command(warehouse.book, "trace", job)
     if status == "poison" and job_status == "dead":
         return command(warehouse.book, "jobs", "discard", job)
     if (status == "poison" and job_status in ("pending", "leased")) or (

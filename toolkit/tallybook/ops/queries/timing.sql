@@ -23,7 +23,8 @@ create or replace temp macro timed_jobs(since, until, by_what) as table
         select
             job_id,
             min(occurred_at) filter (where event = 'job.enqueued') as created_at,
-            min(coalesce(next_attempt_at, occurred_at)) filter (where event = 'job.enqueued') as due_at,
+            min(coalesce(next_attempt_at, occurred_at))
+                filter (where event = 'job.enqueued' and reason is distinct from 'submit_unknown') as due_at,
             any_value(topic) filter (where event = 'job.enqueued') as topic,
             arg_max(case by_what when 'worker' then worker when 'error' then error_type end, position)
                 filter (where event <> 'job.settle_refused') as named,
@@ -40,7 +41,7 @@ create or replace temp macro timed_jobs(since, until, by_what) as table
         from events
         where event in ('job.enqueued', 'job.extended', 'job.done', 'job.retry_scheduled', 'job.dead', 'job.snoozed',
                         'job.requeued', 'job.cancelled', 'job.discarded', 'job.settle_refused')
-            or (by_what = 'worker' and event = 'job.leased')
+            or (event = 'job.leased' and (by_what = 'worker' or started_at is not null))
         group by job_id
     )
     select
