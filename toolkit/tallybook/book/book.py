@@ -142,7 +142,7 @@ class Book(CachedBook):
         """Lease due jobs by priority, due time and age, at most ``want.limit``."""
         with self._reading() as store:
             moment = self._clock.moment()
-            rooms = Limits(store, moment, self.settings, want.topics).rooms()
+            rooms = Limits(store, moment, self.settings.limited, want.topics).rooms()
             if _knows_boot(store, moment) and not store.queue.ready(moment, want.topics, 1, rooms):
                 return []
         return self.turn((), want).jobs
@@ -163,10 +163,14 @@ class Book(CachedBook):
 
         def decide(store: Store, moment: Moment) -> Iterable[Event]:
             ended = changes.settle(store, moment, settled, self.settings, self._dice.random)
-            return chain(ended, _later(lambda: claim(store, moment)))
+            if want is None:
+                return ended
+            if changes.lets_through(store, ended, self.settings):
+                return chain(ended, _later(lambda: claim(store, moment, want)))
+            return ended + claim(store, moment, want)
 
-        def claim(store: Store, moment: Moment) -> list[Event]:
-            return changes.claim(store, moment, want, self.settings) if want else []
+        def claim(store: Store, moment: Moment, want: Want) -> list[Event]:
+            return changes.claim(store, moment, want, self.settings)
 
         events, leased = self._journal.turn(self._telling(decide))
         self._flush_if_due()

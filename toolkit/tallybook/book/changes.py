@@ -255,7 +255,7 @@ def _again(job: dict[str, Any], first: tuple[str, str]) -> Event:
 
 def claim(store: Store, moment: Moment, want: Want, settings: Settings) -> list[Event]:
     """The events of the next due jobs being leased, and of those before them that expired."""
-    limits = Limits(store, moment, settings, want.topics)
+    limits = Limits(store, moment, settings.limited, want.topics)
     over, wanted = _ready(store, moment, want, limits)
     ready = _alone(store.know(wanted))
     lease_ms = round(want.lease_s * 1000)
@@ -264,7 +264,9 @@ def claim(store: Store, moment: Moment, want: Want, settings: Settings) -> list[
     return [job.expire(settings.topic(job.topic)) for job in over] + leased
 
 
-def _ready(store: Store, moment: Moment, want: Want, limits: Limits) -> tuple[list[Job], list[Job]]:
+def _ready(
+    store: Store, moment: Moment, want: Want, limits: Limits | NoLimits
+) -> tuple[list[Job], list[Job]]:
     """Due jobs: those that expired, and at most ``want.limit`` that did not."""
     seen = 0
     while True:
@@ -319,6 +321,15 @@ def settle(
             events += writing.events(one.puts, one.outcome.job_id)
         events += made
     return events
+
+
+def lets_through(store: Store, ended: Iterable[Event], settings: Settings) -> bool:
+    """Whether jobs may be claimed after these events that may not before; else who claims need
+    not wait until they are applied."""
+    if settings.limited:
+        return True
+    jobs = (store.job(event["job_id"]) for event in ended if event.name.startswith("job."))
+    return any(job and (job.ordering_key or job.resource) for job in jobs)
 
 
 def _settle_one(

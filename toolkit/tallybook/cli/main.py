@@ -22,6 +22,7 @@ COMMANDS = {
     "worker": "run the handlers of a module on the jobs of a book",
     "status": "what stands where now: jobs, workers, alerts",
     "jobs": "list, show, export, requeue, discard, cancel or release jobs",
+    "locks": "list the resources that leased jobs have, or release one",
     "topic": "list, pause, resume or drain topics",
     "trace": "every event of one job or correlation id, in order",
     "log": "verify, follow or prune the log of a book",
