@@ -16,7 +16,15 @@ import orjson
 from tallybook.clock import boot_mark, from_text, to_text
 from tallybook.errors import FoldRefused
 from tallybook.event import Event
-from tallybook.job import Job, Status
+from tallybook.job import (
+    AT_FRONT,
+    IN_LINE,
+    NOT_IN_LINE,
+    WAITS_FOR_LINE,
+    WAITS_FOR_RESOURCE,
+    Job,
+    Status,
+)
 
 _Changes = dict[str, Any]
 _PENDING, _LEASED, _DONE, _DEAD, _CANCELLED = (status.value for status in Status)
@@ -27,10 +35,13 @@ def enqueued(event: Event, ordinal: int) -> Job:
     field, get = event.fields, event.fields.get
     delay_ms, next_attempt_at = get("delay_ms"), get("next_attempt_at")
     expires_after_ms = get("expires_after_ms")
+    payload_json = _payload_json(event)
+    ordering_key, resource = get("ordering_key"), get("resource")
     return Job(
         job_id=field["job_id"],
         topic=field["topic"],
-        payload_json=_payload_json(event),
+        payload_json=payload_json,
+        payload_bytes=_bytes(payload_json),
         payload_digest=event.get("payload_digest", ""),
         idempotency_key=field["idempotency_key"],
         ordinal=ordinal,
@@ -42,8 +53,10 @@ def enqueued(event: Event, ordinal: int) -> Job:
         due_at=next_attempt_at if next_attempt_at and not delay_ms else "",
         correlation_id=get("correlation_id"),
         enqueued_from=get("enqueued_from"),
-        resource=get("resource"),
-        ordering_key=get("ordering_key"),
+        resource=resource,
+        ordering_key=ordering_key,
+        line=IN_LINE if ordering_key else NOT_IN_LINE,
+        waits_for=_waits_for(ordering_key, resource),
         expires_at=get("expires_at"),
         expires_after_ms=expires_after_ms,
         expire_boot_us=event.boot_us + expires_after_ms * 1000 if expires_after_ms else 0,
@@ -67,7 +80,51 @@ def after(job: Job, event: Event) -> Job | None:
         return job
     columns = fold.change(job, event)
     columns["updated_at"] = event.occurred_at
-    return job.changed(columns)
+    changed = job.changed(columns)
+    if (job.ordering_key or job.resource) and changed.status != job.status:
+        return _placed(job, changed, event)
+    return changed
+
+
+def _placed(before: Job, job: Job, event: Event) -> Job:
+    """A job with the place that it takes by itself when its status changes; who is before it is
+    the business of ``tallybook.order``.
+
+    A job that goes back from a lease stays at the front of its line; one that is requeued takes
+    the place of its age. A dead one stays in line unless its topic skips the dead.
+    """
+    if job.status == Status.PENDING:
+        if before.status == Status.LEASED:
+            return job._replace(waits_for=_waits_for(None, job.resource))
+        line = IN_LINE if job.ordering_key else NOT_IN_LINE
+        return job._replace(line=line, waits_for=_waits_for(job.ordering_key, job.resource))
+    if job.status == Status.LEASED:
+        return job._replace(line=AT_FRONT if job.ordering_key else NOT_IN_LINE, waits_for=None)
+    holds = job.status == Status.DEAD and job.ordering_key and event.get("ordering") != "skip"
+    return job._replace(line=IN_LINE if holds else NOT_IN_LINE, waits_for=None)
+
+
+def upgraded(job: Job) -> Job:
+    """A job as a state has it that knew of no places: with those that it takes by itself."""
+    job = job._replace(payload_bytes=_bytes(job.payload_json))
+    if not (job.ordering_key or job.resource):
+        return job
+    if job.status == Status.PENDING:
+        line = IN_LINE if job.ordering_key else NOT_IN_LINE
+        return job._replace(line=line, waits_for=_waits_for(job.ordering_key, job.resource))
+    holds = job.ordering_key and job.status in (Status.LEASED, Status.DEAD)
+    at_front = AT_FRONT if job.status == Status.LEASED else IN_LINE
+    return job._replace(line=at_front if holds else NOT_IN_LINE)
+
+
+def _waits_for(ordering_key: str | None, resource: str | None) -> str | None:
+    if ordering_key:
+        return WAITS_FOR_LINE
+    return WAITS_FOR_RESOURCE if resource else None
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
 
 
 def _check_token(job: Job, event: Event) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from tallybook import payload as payloads
 from tallybook import steering
+from tallybook.book.bounds import Depths
 from tallybook.book.caching import Write, Writing
+from tallybook.book.latest import Latest
+from tallybook.book.limits import Limits
 from tallybook.book.store import Store
 from tallybook.clock import Moment, to_text
 from tallybook.errors import BadInput, KeyConflict
@@ -26,7 +29,9 @@ _MOST_EXPIRED = 1000
 @record
 class New:
     """A job to enqueue. ``delay_s`` or ``next_attempt_at`` (with a zone) make it due later; after
-    ``expires_after_s`` it is dead unless it is done."""
+    ``expires_after_s`` it is dead unless it is done. Jobs of one ``ordering_key`` of a topic run
+    one after the other; with ``keep_latest`` it takes the place of those that are pending. Of the
+    jobs of one ``resource`` at most one runs."""
 
     topic: str
     payload: Any
@@ -38,6 +43,9 @@ class New:
     enqueued_from: str | None = None
     expires_after_s: float | None = None
     timeout_s: float | None = None
+    ordering_key: str | None = None
+    resource: str | None = None
+    keep_latest: bool = False
 
     def checked(self, settings: Settings) -> dict[str, Any]:
         """The fields of ``job.enqueued`` but its id; only a key may be None. Raises BadInput for
@@ -65,7 +73,19 @@ class New:
             fields |= self._due()
         if self.expires_after_s is not None:
             fields |= self._expiry(self.expires_after_s)
+        if self.ordering_key is not None or self.resource is not None or self.keep_latest:
+            fields |= self._order()
         return fields
+
+    def _order(self) -> dict[str, Any]:
+        if self.keep_latest and self.ordering_key is None:
+            raise BadInput("keep-latest: give an ordering key; the latest job of it is kept")
+        told = {
+            "ordering_key": payloads.checked_text("ordering key", self.ordering_key),
+            "resource": payloads.checked_text("resource", self.resource),
+            "keep_latest": self.keep_latest or None,
+        }
+        return {name: value for name, value in told.items() if value is not None}
 
     def _timeout_s(self, rules: TopicSettings) -> float:
         if self.timeout_s is None:
@@ -96,10 +116,12 @@ class New:
 
 @record
 class Receipt:
-    """The job is on disk. ``is_new`` is False where it was already there under the same key."""
+    """The job is on disk. ``is_new`` is False where it was already there under the same key;
+    ``superseded`` are the pending jobs that it took the place of."""
 
     job_id: str
     is_new: bool
+    superseded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +179,9 @@ def enqueue(
 ) -> list[Event]:
     """The events of an enqueue: new jobs, or the first ones with their keys.
 
-    They withhold from the log what it is not to keep of their topic.
-    Raises KeyConflict where a key belongs to a job with another payload.
+    Behind a job come the events of those that it supersedes. They withhold from the log what it
+    is not to keep of their topic. Raises KeyConflict where a key belongs to a job with another
+    payload, QueueFull where a topic would have more pending than it may.
     """
     keyed = [(job["topic"], job["idempotency_key"]) for job in jobs if job["idempotency_key"]]
     found = store.queue.by_keys(keyed) if keyed else {}
@@ -174,7 +197,32 @@ def enqueue(
         if key[1]:
             known.setdefault(key, (event["job_id"], job["payload_digest"]))
         events.append(event)
+    if any("keep_latest" in job for job in jobs) or settings.is_bounded:
+        events = _ordered(store, events, settings)
     return _withholding(events, settings)
+
+
+def _ordered(store: Store, enqueued: list[Event], settings: Settings) -> list[Event]:
+    """The events of an enqueue, each with those of the jobs that it supersedes behind it."""
+    latest, depths = Latest(store), Depths(store, settings)
+    events: list[Event] = []
+    for place, event in enumerate(enqueued):
+        is_new = event.name == "job.enqueued"
+        told = [event, *(latest.superseded_by(event) if is_new else ())]
+        depths.take(place, told)
+        events += told
+    return events
+
+
+def receipts(events: Iterable[Event]) -> list[Receipt]:
+    """What the events of an enqueue say to whoever asked for it."""
+    told: list[Receipt] = []
+    for event in events:
+        if event.name == "job.cancelled":
+            told[-1] = replace(told[-1], superseded=(*told[-1].superseded, event["job_id"]))
+        else:
+            told.append(Receipt(event["job_id"], event.name == "job.enqueued"))
+    return told
 
 
 def _withholding(events: list[Event], settings: Settings) -> list[Event]:
@@ -204,29 +252,32 @@ def _again(job: dict[str, Any], first: tuple[str, str]) -> Event:
     return Event("job.deduplicated", {"job_id": job_id} | {name: job.get(name) for name in told})
 
 
-def claim(store: Store, moment: Moment, want: Want) -> list[Event]:
+def claim(store: Store, moment: Moment, want: Want, settings: Settings) -> list[Event]:
     """The events of the next due jobs being leased, and of those before them that expired."""
-    over, wanted = _ready(store, moment, want)
+    limits = Limits(store, moment, settings, want.topics)
+    over, wanted = _ready(store, moment, want, limits)
     ready = _alone(store.know(wanted))
     lease_ms = round(want.lease_s * 1000)
-    locked_until = moment.wall(lease_ms)
-    leased = [job.lease(want.worker, lease_ms, locked_until) for job in ready]
-    return [job.expire() for job in over] + leased
+    until = moment.wall(lease_ms)
+    leased = [job.lease(want.worker, lease_ms, until, limits.take(job.topic)) for job in ready]
+    return [job.expire(settings.topic(job.topic)) for job in over] + leased
 
 
-def _ready(store: Store, moment: Moment, want: Want) -> tuple[list[Job], list[Job]]:
+def _ready(store: Store, moment: Moment, want: Want, limits: Limits) -> tuple[list[Job], list[Job]]:
     """Due jobs: those that expired, and at most ``want.limit`` that did not."""
-    asked = want.limit
+    seen = 0
     while True:
-        found = store.queue.ready(moment, want.topics, asked)
+        ahead = 4 * seen
+        rooms = limits.rooms(ahead)
+        found = store.queue.ready(moment, want.topics, want.limit + ahead, rooms)
         over = [job for job in found if job.is_expired(moment)]
         if not over:
             return over, found
-        left = [job for job in found if not job.is_expired(moment)]
-        if len(left) >= want.limit or len(found) < asked or len(over) >= _MOST_EXPIRED:
+        left = limits.fitting([job for job in found if not job.is_expired(moment)])
+        if len(left) >= want.limit or len(over) == seen or len(over) >= _MOST_EXPIRED:
             store.know(over)
             return over, left[: want.limit]
-        asked = want.limit + 4 * len(over)
+        seen = len(over)
 
 
 def _alone(ready: list[Job]) -> list[Job]:

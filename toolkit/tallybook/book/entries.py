@@ -16,6 +16,7 @@ from tallybook.book.cachefile import CacheFile
 from tallybook.book.caching import Writing
 from tallybook.book.gathering import Decide
 from tallybook.book.recent import RecentEntries
+from tallybook.book.reserve import Reserve
 from tallybook.book.store import Store
 from tallybook.book.view import BookView
 from tallybook.cache.contract import Cache
@@ -36,6 +37,7 @@ class CachedBook(BookView):
     def __init__(self, layout: Layout, settings: Settings, clock: Clock | None) -> None:
         super().__init__(layout, settings, clock)
         self._flights = _Flights()
+        self._reserve = Reserve(layout.root, settings.log.reserve_mb)
         is_json = settings.cache.store == "json"
         interval_ms = settings.cache.flush_interval_ms
         self._cache_file = CacheFile(layout, interval_ms) if is_json else None
@@ -58,7 +60,8 @@ class CachedBook(BookView):
 
         ``fields`` are those of ``entry.Put``. With a ``base_version`` that is no longer the
         entry's nothing is written, ``conflict.detected`` is logged and VersionConflict raised.
-        Raises BadInput for what cannot be kept.
+        Raises BadInput for what cannot be kept, NoRoom where less than the reserve is free on the
+        disk.
         """
         return self._put(Put(key, value, **fields).checked())
 
@@ -104,6 +107,8 @@ class CachedBook(BookView):
             return self._put(put, at_least_version, job_id)
 
     def _put(self, put: Put, at_least: int | None = None, job_id: str | None = None) -> Entry:
+        self._reserve.require()
+
         def decide(store: Store, _: Moment) -> list[Event]:
             writing = Writing(store.cache)
             wish = put if at_least is None else writing.at_least(put, at_least)

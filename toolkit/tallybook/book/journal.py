@@ -136,7 +136,8 @@ class Journal:
                 ticket.error = ticket.error or error
             if not isinstance(error, TallybookError):
                 raise
-        news.tell(self._wake_path, (event for ticket in tickets for event in ticket.made))
+        made = (event for ticket in tickets for event in ticket.made)
+        news.tell(self._wake_path, made, self._store.took_news())
 
     def _change_or_mend(self, tickets: list[Ticket]) -> None:
         try:

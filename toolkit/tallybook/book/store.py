@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tallybook import statements
+from tallybook.book.standing import Touched
 from tallybook.cache import sqlite as cache_sqlite
 from tallybook.cache.sqlite import SqliteCache
 from tallybook.entry import Entry
@@ -16,13 +17,14 @@ from tallybook.errors import BadInput, FoldRefused, NoRoom, TallybookError
 from tallybook.job import Job, Status
 from tallybook.layout import Layout
 from tallybook.log.durable import at
+from tallybook.log.marks import Mark, known_marks
 from tallybook.log.reader import Position, reaches
-from tallybook.log.verify import Mark, known_marks
+from tallybook.order import Lock
 from tallybook.queue import sqlite as queue_sqlite
 from tallybook.queue.sqlite import SqliteQueue
 
 APPLICATION_ID = 0x54414C59  # "TALY"
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NOT_NOW = (
     sqlite3.SQLITE_BUSY,
@@ -54,6 +56,8 @@ class Store:
         self._held: dict[str, Job] = {}
         self._before: dict[str, Job | None] = {}
         self._changed: dict[str, Job] = {}
+        self._touched = Touched(self._queue.ordering)
+        self.has_news = False
         self.boot_id = self.position().boot_id
         self.is_behind = False
         self.end: Position | None = None
@@ -118,6 +122,7 @@ class Store:
     def roll_back(self) -> None:
         """ROLLBACK: nothing was changed."""
         self.forget()
+        self._touched.forget()
         self._before.clear()
         self._changed.clear()
         if self.connection.in_transaction:
@@ -136,6 +141,11 @@ class Store:
             raise
         self.commit()
 
+    def took_news(self) -> bool:
+        """Whether jobs may be claimed now that others stood in the way of; asked once."""
+        told, self.has_news = self.has_news, False
+        return told
+
     def know(self, jobs: list[Job]) -> list[Job]:
         """Remember rows that were just read, so that this change need not read them again."""
         self._known.update((job.job_id, job) for job in jobs)
@@ -148,18 +158,32 @@ class Store:
             self.know(self.queue.get_many(unknown))
 
     def _flush(self) -> None:
-        """Write the rows of jobs that this change has touched, each once."""
-        if not self._changed:
+        """Write the rows of jobs that this change has touched, each once, and those of the jobs
+        whose turn it is now."""
+        if not (self._changed or self._touched):
             return
         before, changed = self._before, self._changed
-        new = [job for job_id, job in changed.items() if before[job_id] is None]
-        if new:
-            self._add(new)
-        if len(new) < len(changed):
-            self._queue.change((old, changed[job_id]) for job_id, old in before.items() if old)
-        self._queue.count(_counted(before, changed))
+        old = [(old, changed[job_id]) for job_id, old in before.items() if old]
+        if old:
+            self._queue.change(old)
+        if self._touched:
+            self._move()
+        if len(old) < len(before):
+            self._add([changed[job_id] for job_id, old in before.items() if old is None])
+        self._queue.count(counted(before, changed))
         before.clear()
         changed.clear()
+
+    def _move(self) -> None:
+        """Let jobs take their places in lines and before resources: new ones in memory."""
+        new = [job_id for job_id, old in self._before.items() if old is None]
+        for moved_of in (self._touched.moved_in_lines, self._touched.moved_of_resources):
+            moved = moved_of(self._changed[job_id] for job_id in new)
+            self._known.update((job.job_id, job) for job in moved)
+            fresh = {job.job_id: job for job in moved if self._before.get(job.job_id, job) is None}
+            self._changed.update(fresh)
+            self._queue.place(job for job in moved if job.job_id not in fresh)
+            self.has_news = self.has_news or bool(moved)
 
     def _add(self, new: list[Job]) -> None:
         try:
@@ -190,7 +214,7 @@ class Store:
         job = self.job(job_id)
         if job:
             self.queue.drop(job_id)
-            self._queue.count({(job.topic, job.status): -1})
+            self._queue.count({(job.topic, job.status): (-1, -job.payload_bytes)})
         self._known[job_id] = None
 
     def timed_jobs(self) -> Iterable[Job]:
@@ -209,19 +233,51 @@ class Store:
         """Keep whether a topic is active or paused."""
         self.queue.put_topic(topic, status)
 
+    def touch(self, job: Job) -> None:
+        """Look who is next of the ordering key and the resource of a job, before the next
+        question."""
+        self._touched.touch(job)
 
-def _counted(
+    def lock(self, resource: str) -> Lock | None:
+        """Who has a resource."""
+        return self._touched.lock(resource)
+
+    def put_lock(self, lock: Lock) -> None:
+        """Keep who has a resource."""
+        self._touched.put_lock(lock.resource, lock)
+
+    def drop_lock(self, resource: str, job_id: str) -> None:
+        """Nobody has a resource any more that this job had."""
+        lock = self._touched.lock(resource)
+        if lock and lock.job_id == job_id:
+            self._touched.put_lock(resource, None)
+
+    def put_bucket(self, topic: str, full_us: int) -> None:
+        """Keep when the bucket of a topic is full again, in µs of boot time."""
+        self._queue.ordering.put_bucket(topic, full_us)
+
+    def drop_buckets(self) -> None:
+        """All buckets are full."""
+        self._queue.ordering.drop_buckets()
+
+
+def counted(
     before: Mapping[str, Job | None], changed: Mapping[str, Job]
-) -> dict[tuple[str, str], int]:
-    """How the numbers of jobs by topic and status change."""
-    numbers: dict[tuple[str, str], int] = {}
+) -> dict[tuple[str, str], tuple[int, int]]:
+    """How the numbers of jobs and the bytes of their payloads change, by topic and status."""
+    sums: dict[tuple[str, str], tuple[int, int]] = {}
     for job_id, job in changed.items():
-        key, old = (job.topic, job.status), before[job_id]
-        numbers[key] = numbers.get(key, 0) + 1
+        old = before.get(job_id)
+        _sum(sums, job, 1)
         if old:
-            key = (old.topic, old.status)
-            numbers[key] = numbers.get(key, 0) - 1
-    return numbers
+            _sum(sums, old, -1)
+    return sums
+
+
+def _sum(sums: dict[tuple[str, str], tuple[int, int]], job: Job, sign: int) -> None:
+    key = (job.topic, job.status)
+    number, size = sums.get(key, (0, 0))
+    sums[key] = (number + sign, size + sign * job.payload_bytes)
 
 
 def open_store(path: Path) -> Store | None:

@@ -295,6 +295,7 @@ def _has_whole_line(path: Path) -> bool:
     """Whether a listed segment has one; only a whole one is compressed and gone since."""
     try:
         with path.open("rb") as file:
-            return file.readline().endswith(b"\n")
+            first = file.readline()
+            return first.endswith(b"\n") and b"\0" not in first
     except FileNotFoundError:
         return True

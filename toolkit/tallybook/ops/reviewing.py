@@ -157,7 +157,8 @@ def _above(measured: float | None, value: float | None, wanted: int = 1) -> floa
     """A value with room above what was measured; None where none is wanted."""
     if not wanted or measured is None:
         return None
-    return float(max(round(measured * _ROOM, 3), value or 0.0))
+    proposed = round(measured * _ROOM, 3)
+    return proposed if proposed > (value or 0.0) else None
 
 
 _JUDGES: tuple[Callable[[Measured, TopicSettings], Verdict], ...] = (

@@ -47,6 +47,7 @@ class Warehouse:
 
     def __init__(self, book: Path, out: Path | None = None, archive: Path | None = None) -> None:
         self.book = book
+        self._present: Warehouse | None = None
         place = layout.require_book(book)
         try:
             with interruptible():
@@ -130,7 +131,8 @@ class Warehouse:
         past = copy(self)
         with interruptible():
             cut = pasts.find(self._connection, instant)
-            past._connection, past._spill = self._connection.cursor(), None
+            past._connection = self._connection.cursor()
+            past._spill = past._present = None
             past._set_variables()
             pasts.enter(past._connection, cut)
         return past
@@ -138,8 +140,7 @@ class Warehouse:
     def turned_to(self, instant: Place) -> Self:
         """As ``as_of``, where this one is needed no more: it is closed with the other."""
         past = self.as_of(instant)
-        past._spill, self._spill = self._spill, None
-        self.close()
+        past._present = self
         return past
 
     def _rows(self, query: str, params: Any = None) -> list[tuple[Any, ...]]:
@@ -197,8 +198,8 @@ class Warehouse:
         told = [f"{line.file} ends in a torn line at byte {line.byte_offset}; the next append "
                 "cuts it" for line in self._torn_tails]  # fmt: skip
         told += [f"{line.file} line {line.line}: {line.reason}" for line in self._bad_metrics]
-        told += [f"the log was pruned: events 1 to {seq} of writer {name} are not in it"
-                 for name, seq in self._rows("from pruned order by short_name")]  # fmt: skip
+        told += [f"the log was pruned: events {first} to {last} of writer {name} are not in it"
+                 for name, first, last in self._rows(statements.query("pruned_away"))]  # fmt: skip
         if self._doubled:
             told.append(f"{counted(self._doubled, 'doubled line')} counted once")
         return told + self._unasked
@@ -212,6 +213,8 @@ class Warehouse:
         self._connection.close()
         if self._spill:
             self._spill.cleanup()
+        if self._present:
+            self._present.close()
 
     def __enter__(self) -> Self:
         return self

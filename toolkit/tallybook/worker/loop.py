@@ -248,7 +248,7 @@ class Worker:
         try:
             if self._drain and not _has_open_jobs(book, self._topics):
                 return True
-            wake.wait(min(longest_s, book.next_due_s() or longest_s))
+            wake.wait(min(longest_s, book.next_due_s(self._topics) or longest_s))
         except NotNow as error:
             self._patience.again_later(error)
         return False
