@@ -28,6 +28,7 @@ from tallybook.job import Job
 from tallybook.layout import Layout
 from tallybook.log import filesystem
 from tallybook.log.durable import make_folder
+from tallybook.log.reader import Position
 from tallybook.outcome import Outcome
 from tallybook.settings import Settings
 from tallybook.settings import load as load_settings
@@ -316,6 +317,9 @@ class Book(CachedBook):
         events = self._journal.change(decide)
         self._flush_if_due()
         return events
+
+    def _certain_end(self) -> Position | None:
+        return self._journal.certain_end()
 
     def _reading_alone(self) -> AbstractContextManager[Store]:
         return self._journal.reading_alone()

@@ -317,7 +317,7 @@ def settle(
         made = _settle_one(store, moment, one.outcome, settings, dice())
         if withholds:
             made = _withholding(made, settings)
-        if made[-1].name == "job.done":
+        if one.puts and made[-1].name == "job.done":
             events += writing.events(one.puts, one.outcome.job_id)
         events += made
     return events

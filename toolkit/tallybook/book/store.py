@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -45,7 +45,7 @@ class Store:
     """An open state.db (or a copy in memory). ``boot_id`` is that of the last applied event.
 
     ``end`` is how far the log was applied when this object last changed it; None where it cannot
-    say. For as long as the log ends there, the leased jobs that it knows are as they were.
+    say. For as long as the log ends there, what it knows of leased jobs and entries is so.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -61,6 +61,7 @@ class Store:
         self.boot_id = self.position().boot_id
         self.is_behind = False
         self.end: Position | None = None
+        self.ends_at: Callable[[Position], bool] = lambda _: False
 
     def sync_commits(self) -> None:
         """Put each change on disk with its COMMIT: state.db has what the log withholds."""
@@ -85,6 +86,10 @@ class Store:
         self.connection.execute(_SQL["set_position"], position)
         self.end = position
 
+    def certain_end(self) -> Position | None:
+        """``end``, where ``ends_at`` knows that nobody has changed anything since."""
+        return self.end if self.end and not self.is_behind and self.ends_at(self.end) else None
+
     def forget(self) -> None:
         """Others may have changed the state since: what is known of it is read again."""
         self.end = None
@@ -94,8 +99,6 @@ class Store:
     def begin(self) -> None:
         """BEGIN IMMEDIATE: nobody else changes the state until ``commit`` or ``roll_back``."""
         self.connection.execute("begin immediate")
-        if self.is_behind:
-            self.forget()
 
     def commit(self) -> None:
         """COMMIT. By now the events are on disk: if it fails, the change has happened all the

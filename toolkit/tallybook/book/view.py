@@ -156,8 +156,7 @@ class BookView(ABC):
         An entry whose TTL is over or whose version is below ``at_least_version`` is not given;
         ``state`` says why. With ``allow_expired`` an expired one is, and ``state`` says so.
         """
-        with self._reading() as store:
-            entry = self._cache(store).get(key)
+        entry = self.entry(key)
         if entry is None:
             return entries.NOTHING
         moment = self._clock.moment()
