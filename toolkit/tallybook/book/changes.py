@@ -264,9 +264,7 @@ def claim(store: Store, moment: Moment, want: Want, settings: Settings) -> list[
     return [job.expire(settings.topic(job.topic)) for job in over] + leased
 
 
-def _ready(
-    store: Store, moment: Moment, want: Want, limits: Limits | NoLimits
-) -> tuple[list[Job], list[Job]]:
+def _ready(store: Store, moment: Moment, want: Want, limits: Limits) -> tuple[list[Job], list[Job]]:
     """Due jobs: those that expired, and at most ``want.limit`` that did not."""
     seen = 0
     while True:
