@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from machine_leases import LeaseModel
-from machine_model import FINAL, RULES, SECOND, Row
+from machine_order import FINAL, RULES, SECOND, Row
 
 FITTING = {"requeue": ("dead", "cancelled"), "discard": ("dead",), "cancel": ("pending", "leased")}
 FAR = 10**18
@@ -129,13 +129,28 @@ class BookModel(LeaseModel):
             numbers[job["status"]] = numbers.get(job["status"], 0) + 1
         return found
 
+    def locks(self) -> dict[str, tuple[str, int]]:
+        """{resource: the job that has it and its lease}."""
+        leased = {n: job for n, job in self.jobs.items() if job["status"] == "leased"}
+        return {job["res"]: (n, job["token"]) for n, job in leased.items() if job["res"]}
+
     def next_due(self) -> int | None:
-        """µs until the first of the pending jobs that wait is due."""
+        """µs until a job may be claimed that now may not: it is due, or its topic has a token."""
         waits = [
             wait
             for job in self.jobs.values()
-            if job["status"] == "pending"
+            if job["status"] == "pending" and self.waits_for(job) is None
             for wait in (job["due"] - self.now, (job["at"] or -FAR) - self.wall)
-            if wait > 0
         ]
-        return min(waits, default=None)
+        waits += [self.next_token(topic) for topic in RULES if RULES[topic]["rate"]]
+        return min((wait for wait in waits if wait > 0), default=None)
+
+    def next_token(self, topic: str) -> int:
+        """µs until a token, where pending jobs wait for nothing else; else 0."""
+        jobs = [job for job in self.jobs.values() if job["topic"] == topic]
+        number = [job["status"] for job in jobs].count("leased")
+        is_free = not RULES[topic]["running"] or number < RULES[topic]["running"]
+        if topic in self.paused or not is_free or all(j["status"] != "pending" for j in jobs):
+            return 0
+        spare = (RULES[topic]["burst"] - 1) * self.interval(topic)
+        return self.buckets.get(topic, 0) - self.now - spare

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from machine_model import RULES, SECOND, Model, Row
+from machine_model import Model
+from machine_order import RULES, SECOND, Row
 
 
 class LeaseModel(Model):
@@ -63,14 +64,29 @@ class LeaseModel(Model):
     def free(
         self, label: str, event: str, delay: float | None = None, until: int | None = None
     ) -> None:
-        self.jobs[label] |= {"status": "pending", "holder": None, "lease": None, "cancel": False}
+        lock = self.let_go(label, "pending")
         self.wait(self.jobs[label], delay, until)
         self.tell(event, label)
+        self.tell_lock(lock, label)
 
     def finish(self, label: str, status: str, event: str) -> None:
-        self.jobs[label] |= {"status": status, "holder": None, "lease": None, "cancel": False}
-        self.jobs[label]["ended"] = (self.boot, self.now, self.wall)
+        lock = self.let_go(label, status)
+        job = self.jobs[label]
+        job["ended"] = (self.boot, self.now, self.wall)
+        job["holds"] = status == "dead" and RULES[job["topic"]]["ordering"] == "hold"
         self.tell(event, label)
+        self.tell_lock(lock, label)
+
+    def let_go(self, label: str, status: str) -> bool:
+        """A job takes a status that is no lease; whether it had a lock."""
+        job = self.jobs[label]
+        had = bool(job["res"]) and job["status"] == "leased"
+        job |= {"status": status, "holder": None, "lease": None, "cancel": False, "holds": False}
+        return had
+
+    def tell_lock(self, had: bool, label: str) -> None:
+        if had:
+            self.tell("lock.released", label)
 
     def die(self, label: str, error: str) -> None:
         self.jobs[label]["error"] = error

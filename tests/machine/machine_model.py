@@ -10,39 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Self
 
-SECOND = 1_000_000
-RULES = {
-    "a": {"attempts": 3, "rescues": 1, "first": 2, "cap": 6, "window": 100, "done": 150, "dead": 0},
-    "b": {"attempts": 2, "rescues": 0, "first": 1, "cap": 1, "window": 0, "done": 40, "dead": 60},
-}
-TOML = """
-[topics.{0}]
-max_attempts = {attempts}
-max_rescues = {rescues}
-backoff_first_s = {first}
-backoff_cap_s = {cap}
-jitter = 0
-dedupe_window_s = {window}
-keep_done_s = {done}
-keep_dead_s = {dead}
-"""
-FINAL = ("done", "dead", "cancelled")
-Row = dict[str, Any]
+from machine_order import FINAL, RULES, SECOND, OrderModel, Row
 
 
 class KeyTaken(Exception):
     """An idempotency key belongs to a job with another payload."""
 
 
-class Model:
-    """Jobs by label in order of age, cache entries by key, topics that are paused."""
+class TopicFull(Exception):
+    """A topic would have more jobs pending than it may."""
+
+
+class Model(OrderModel):
+    """Also cache entries by key, and topics that are paused."""
 
     def __init__(self) -> None:
-        self.jobs: dict[str, Row] = {}
+        super().__init__()
         self.entries: dict[str, Row] = {}
         self.paused: set[str] = set()
         self.boot = ""
-        self.wall = self.now = 0
+        self.wall = 0
         self.told: list[tuple[tuple[str, str], Self]] = []
         self.seen: list[tuple[str, str]] = []
         self.clocks_agree = True
@@ -60,7 +47,7 @@ class Model:
         copied = type(self)()
         copied.__dict__ |= self.__dict__ | {"told": [], "paused": set(self.paused)}
         copied.jobs = {label: dict(job) for label, job in self.jobs.items()}
-        copied.entries = dict(self.entries)
+        copied.entries, copied.buckets = dict(self.entries), dict(self.buckets)
         return copied
 
     def tell(self, name: str, about: str) -> None:
@@ -77,7 +64,8 @@ class Model:
     # time
 
     def reboot(self) -> None:
-        """Leases are over; what is left of waits is taken from wall time."""
+        """Leases are over; what is left of waits is taken from wall time; buckets are full."""
+        self.buckets.clear()
         for job in self.jobs.values():
             if job["status"] in FINAL:
                 continue
@@ -104,34 +92,53 @@ class Model:
 
     # enqueue
 
-    def enqueue(self, new: list[Row]) -> list[tuple[str, bool]]:
-        """All of them or none; the label of each job, and whether it is new."""
-        return [self.enqueue_one(**one) for one in new]
+    def enqueue(self, new: list[Row]) -> list[tuple[str, bool, tuple[str, ...]]]:
+        """All of them or none; the label of each job, whether it is new, which it superseded.
 
-    def enqueue_one(self, label: str, topic: str, payload: Any, **more: Any) -> tuple[str, bool]:
-        first = self.holder(topic, more.get("key"))
-        if first:
+        A key that a job has before, or gets from an earlier one of these, stays that job's.
+        """
+        keys = {(one["topic"], one.get("key")) for one in new if one.get("key")}
+        first = {key: self.holder(*key) for key in keys}
+        found = []
+        for one in new:
+            key = (one["topic"], one.get("key"))
+            found.append(self.enqueue_one(first.get(key), **one))
+            first[key] = first.get(key) or one["label"]
+        return found
+
+    def enqueue_one(
+        self, first: str | None, label: str, topic: str, payload: Any, **more: Any
+    ) -> tuple[str, bool, tuple[str, ...]]:
+        if first and more.get("key"):
             if self.jobs[first]["payload"] != payload:
                 raise KeyTaken
             self.tell("job.deduplicated", first)
-            return first, False
+            return first, False, ()
         job = {
             "topic": topic, "payload": payload, "key": more.get("key"), "status": "pending",
             "priority": more.get("priority", 0), "attempts": 0, "rescues": 0, "token": 0,
             "holder": None, "lease": None, "cancel": False, "error": None, "result": None,
             "created": self.wall, "expires_after": (more.get("expires") or 0) * SECOND,
+            "order": more.get("order"), "res": more.get("res"), "holds": False,
         }  # fmt: skip
         self.jobs[label] = job
         self.expiry(job)
         self.wait(job, more.get("delay") or None, more.get("at"))
         self.tell("job.enqueued", label)
-        return label, True
+        superseded = self.pending_in_line(job) if more.get("latest") else []
+        for old in superseded:
+            self.finish(old, "cancelled", "job.cancelled")
+        self.require_room(topic)
+        return label, True, tuple(superseded)
 
-    def holder(self, topic: str, key: str | None) -> str | None:
+    def require_room(self, topic: str) -> None:
+        jobs = [j for j in self.jobs.values() if (j["topic"], j["status"]) == (topic, "pending")]
+        if 0 < RULES[topic]["pending"] < len(jobs):
+            raise TopicFull
+
+    def holder(self, topic: str, key: str) -> str | None:
         """The job that has the key: the open one, else the newest, for the window."""
-        named = [
-            n for n, job in self.jobs.items() if key and (job["topic"], job["key"]) == (topic, key)
-        ]
+        named = [n for n, job in self.jobs.items() if (job["topic"], job["key"]) == (topic, key)]
         still = [name for name in named if self.jobs[name]["status"] not in FINAL]
         if still:
             return still[-1]
@@ -166,6 +173,7 @@ class Model:
             and (not topics or job["topic"] in topics)
             and job["due"] <= self.now
             and (not job["at"] or job["at"] <= self.wall)
+            and self.waits_for(job) is None
         ]
         return sorted(fitting, key=lambda n: (-self.jobs[n]["priority"], self.due_since(n)))
 
@@ -180,12 +188,36 @@ class Model:
         behind the last one to lease die is seen in the log."""
         due = self.due(topics)
         fit = [label for label in due if not self.is_over(self.jobs[label])]
-        taken = self.claimed_of(fit, limit)
-        ahead = due[: due.index(taken[-1])] if len(taken) == limit else due
-        must = set(ahead if self.clocks_agree else ()) - set(fit)
-        over = must | (set(self.observed("job.dead")) & set(due) - set(fit))
-        rescued = [place for place, label in enumerate(taken) if self.jobs[label]["rescues"]]
-        return self.as_observed(over), taken[: max(rescued[0], 1)] if rescued else taken
+        over = set(self.observed("job.dead")) & set(due) - set(fit)
+        fair = self.together(fit)
+        taken = self.alone(fair[:limit])
+        if not self.is_exact(due, fit):
+            return self.as_observed(over), self.as_good(fit, taken, limit, bool(over))
+        ahead = due[: due.index(fair[limit - 1])] if len(fair) >= limit else due
+        return self.as_observed(over | set(ahead) - set(fit)), taken
+
+    def alone(self, labels: list[str]) -> list[str]:
+        """A job that was rescued is claimed alone."""
+        rescued = [place for place, label in enumerate(labels) if self.jobs[label]["rescues"]]
+        return labels[: max(rescued[0], 1)] if rescued else labels
+
+    def is_exact(self, due: list[str], fit: list[str]) -> bool:
+        """Whether it is promised which jobs a claim takes. Where the wall clock was moved, those
+        of one priority are as good as each other; a claim may take less than it could where
+        several jobs want one resource, or some of a limited topic have expired."""
+        resources = [self.jobs[label]["res"] for label in due if self.jobs[label]["res"]]
+        limited = any(self.room(self.jobs[label]["topic"]) < 10 for label in due)
+        is_plain = len(set(resources)) == len(resources) and (due == fit or not limited)
+        return self.clocks_agree and is_plain
+
+    def as_good(self, fit: list[str], taken: list[str], limit: int, some_died: bool) -> list[str]:
+        """What the log says was leased, where that is as good as ``taken``."""
+        mine = [label for label in self.observed("job.leased") if label in fit]
+        urgency = [self.jobs[label]["priority"] for label in mine]
+        is_good = self.alone(self.together(mine)) == mine and len(mine) <= limit
+        is_urgent = urgency[:1] == [self.jobs[label]["priority"] for label in taken[:1]]
+        is_sorted = urgency == sorted(urgency, reverse=True)
+        return mine if is_good and is_sorted and (is_urgent or some_died) else taken
 
     def take(self, worker: str, lease: int, over: list[str], taken: list[str]) -> list[str]:
         for label in over:
@@ -194,16 +226,8 @@ class Model:
             job = self.jobs[label]
             job |= {"status": "leased", "token": job["token"] + 1, "holder": worker}
             job["lease"] = self.now + lease * SECOND
+            self.take_token(job["topic"])
             self.tell("job.leased", label)
+            if job["res"]:
+                self.tell("lock.acquired", label)
         return taken
-
-    def claimed_of(self, fit: list[str], limit: int) -> list[str]:
-        """The first ones; where the wall clock was moved, those of first priority are as good."""
-        taken = fit[:limit]
-        if self.clocks_agree:
-            return taken
-        shown = [label for label in self.observed("job.leased") if label in fit]
-        others = [label for label in taken if label not in shown]
-        mine = sorted([*shown, *others], key=lambda n: -self.jobs[n]["priority"])[:limit]
-        same = [self.jobs[n]["priority"] for n in mine] == [self.jobs[n]["priority"] for n in taken]
-        return mine if same else taken

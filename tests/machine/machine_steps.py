@@ -17,16 +17,16 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize
+from hypothesis.stateful import RuleBasedStateMachine
 from machine_book import BookModel
-from machine_model import RULES, SECOND, TOML, KeyTaken, Row
+from machine_model import KeyTaken, TopicFull
+from machine_order import RULES, SECOND, TOML, Row
 
 from tallybook import Book
 from tallybook.book.folding import fold_history
 from tallybook.clock import from_text
 from tallybook.entry import Entry
-from tallybook.errors import KeyConflict, NoRoom
+from tallybook.errors import KeyConflict, NoRoom, QueueFull
 from tallybook.event import Event
 from tallybook.job import Job
 from tallybook.layout import Layout
@@ -58,8 +58,7 @@ class Steps(RuleBasedStateMachine):
         self.who = 0
         self.is_sound = False
 
-    @initialize(store=st.sampled_from(["sqlite", "json"]))
-    def begin(self, store: str) -> None:
+    def make_book(self, store: str) -> None:
         self.root.mkdir()
         tables = (TOML.format(topic, **rules) for topic, rules in RULES.items())
         cache = f'[cache]\nstore = "{store}"\nflush_interval_ms = 1\n'
@@ -89,7 +88,7 @@ class Steps(RuleBasedStateMachine):
         with faults(*([fault] if fault else [])):
             try:
                 answer = act(self.books[self.who])
-            except (Crashed, KeyConflict, NoRoom) as raised:
+            except (Crashed, KeyConflict, NoRoom, QueueFull) as raised:
                 error = raised
         if isinstance(error, Crashed):
             self.die(self.books[self.who])
@@ -117,7 +116,7 @@ class Steps(RuleBasedStateMachine):
         try:
             expected, is_refused = plan(after), False
             states += [state for _, state in after.told]
-        except KeyTaken:
+        except (KeyTaken, TopicFull):
             expected, is_refused = None, True
         told = [] if is_refused else [event for event, _ in after.told]
         if isinstance(error, Crashed | NoRoom):
@@ -125,7 +124,7 @@ class Steps(RuleBasedStateMachine):
             assert seen == told or fault.name not in WHOLE, "a synced event is lost"
             assert isinstance(error, Crashed) or not seen, "what failed has changed the book"
         else:
-            assert is_refused == isinstance(error, KeyConflict), "a taken key"
+            assert is_refused == isinstance(error, KeyConflict | QueueFull), "not refused"
             assert seen == told, "the log tells another story"
             assert is_refused or self.named(answer) == expected, "the answer is another"
         self.model = states[len(seen)] if seen or self.is_woken() else before
@@ -177,10 +176,13 @@ class Steps(RuleBasedStateMachine):
             if job.status == "leased" and (job.job_id, job.lease_token) not in known
         ]  # fmt: skip
         self.require(jobs, book.entries(1000))
+        found = [held.lock for held in book.locks()]
         assert book.counts() == self.model.counts()
         assert {topic for topic, now in book.topics().items() if now == "paused"} == (
             self.model.paused
         )
+        held = {lock.resource: (self.labels[lock.job_id], lock.lease_token) for lock in found}
+        assert held == self.model.locks()
         if self.is_woken():
             waits, due = self.at_now().next_due(), book.next_due_s()
             assert (due is None) == (waits is None)
@@ -188,7 +190,7 @@ class Steps(RuleBasedStateMachine):
 
     def require(self, jobs: list[Job], entries: list[Entry]) -> None:
         rows = {self.labels[job.job_id]: shown_job(job) for job in jobs}
-        wrong = unlike(rows, self.model.jobs, model_job)
+        wrong = unlike(rows, self.model.jobs, self.model_job)
         kept = {entry.key: self.shown_entry(entry) for entry in entries}
         wrong += unlike(kept, self.model.entries, model_entry)
         assert wrong == [], wrong
@@ -208,6 +210,14 @@ class Steps(RuleBasedStateMachine):
         finally:
             shutil.rmtree(self.folder)
 
+    def model_job(self, job: Row) -> Row:
+        """The columns that ``shown_job`` gives, of a job of the model."""
+        hidden = {"created", "expires_after", "expires_wall", "delay", "ended", "holds"}
+        if job["status"] == "pending":
+            return without(job, hidden) | {"waits_for": self.model.waits_for(job)}
+        closed = {} if job["status"] == "leased" else {"expires": 0}
+        return without(job, hidden | {"due", "at", "shown"}) | closed
+
     def shown_entry(self, entry: Entry) -> Row:
         job = self.labels[entry.job_id] if entry.job_id else None
         return {
@@ -225,20 +235,17 @@ def shown_job(job: Job) -> Row:
         "token": job.lease_token, "cancel": bool(job.cancel_requested_at),
         "key": None if job.idempotency_key == job.job_id else job.idempotency_key,
         "error": job.error_type, "result": job.result_json and "fine", "holder": job.locked_by,
-        "lease": job.lease_boot_us, "expires": job.expire_boot_us if is_open else 0,
+        "order": job.ordering_key, "res": job.resource, "lease": job.lease_boot_us,
+        "expires": job.expire_boot_us if is_open else 0,
     }  # fmt: skip
     if job.status == "pending":
         shown |= {"due": job.due_boot_us, "at": wall_us(job.due_at)}
-        shown |= {"shown": wall_us(job.next_attempt_at)}
+        shown |= {"shown": wall_us(job.next_attempt_at), "waits_for": job.waits_for}
     return shown
 
 
-def model_job(job: Row) -> Row:
-    """The same of a job of the model."""
-    hidden = {"created", "expires_after", "expires_wall", "delay", "ended"}
-    hidden |= set() if job["status"] == "pending" else {"due", "at", "shown"}
-    shown = {name: value for name, value in job.items() if name not in hidden}
-    return shown | ({} if job["status"] in ("pending", "leased") else {"expires": 0})
+def without(row: Row, names: set[str]) -> Row:
+    return {name: value for name, value in row.items() if name not in names}
 
 
 def model_entry(entry: Row) -> Row:

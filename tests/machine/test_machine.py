@@ -10,11 +10,11 @@ from typing import Any
 from core_steps import outcome
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import initialize, precondition, rule, run_state_machine_as_test
 from machine_book import BookModel
-from machine_model import Row
+from machine_order import Row
 from machine_steps import Steps, wall_us
-from machine_wishes import FAULTY, HOW, KEYS, LEASES, NEW, PICKS, PUT, TOPICS, WANTED, WORKERS
+from machine_wishes import ENDS, FAULTY, HOW, KEYS, LEASES, NEW, PICKS, PUT, TOPICS, WANTED, WORKERS
 
 from tallybook import Book
 from tallybook.book import Held, New, Settled, Want, checkpoints
@@ -31,27 +31,21 @@ has_leases = precondition(lambda self: bool(self.taken))
 class BookMachine(Steps):
     """What can be done to a book."""
 
+    @initialize(store=st.sampled_from(["sqlite", "json"]), new=st.lists(NEW, max_size=6))
+    def begin(self, store: str, new: list[Row]) -> None:
+        self.make_book(store)
+        if new:
+            self.enqueue(new, None)
+
     # enqueue
 
-    @rule(new=NEW, fault=FAULTY)
-    def enqueue(self, new: Row, fault: Any) -> None:
-        self.enqueue_all([new], fault)
-
-    @rule(new=st.lists(NEW, min_size=2, max_size=4), fault=FAULTY)
-    def enqueue_batch(self, new: list[Row], fault: Any) -> None:
-        self.enqueue_all(new, fault)
-
-    @rule(new=NEW, seconds=st.sampled_from([-40, 3, 90]), fault=FAULTY)
-    def enqueue_for_an_hour(self, new: Row, seconds: int, fault: Any) -> None:
-        dated = {name: value for name, value in new.items() if name != "delay"}
-        self.enqueue_all([dated | {"at_in": seconds}], fault)
-
-    def enqueue_all(self, new: list[Row], fault: Any) -> None:
+    @rule(new=st.lists(NEW, min_size=1, max_size=4), fault=FAULTY)
+    def enqueue(self, new: list[Row], fault: Any) -> None:
         wished = [self.wish(one) for one in new]
 
-        def act(book: Book) -> list[tuple[str, bool]]:
+        def act(book: Book) -> list[tuple[str, bool, tuple[str, ...]]]:
             receipts = book.enqueue_many([made for made, _ in wished])
-            return [(receipt.job_id, receipt.is_new) for receipt in receipts]
+            return [(told.job_id, told.is_new, told.superseded) for told in receipts]
 
         self.step(act, lambda model: model.enqueue([row for _, row in wished]), fault)
 
@@ -60,19 +54,23 @@ class BookMachine(Steps):
         self.number += 1
         label = f"job {self.number}"
         row = {name: value for name, value in new.items() if name != "at_in"} | {"label": label}
+        row["latest"] = bool(new.get("latest") and new.get("order"))
         at = None
         if "at_in" in new:
             at = self.clock.moment().now + timedelta(seconds=new["at_in"])
-            row["at"] = wall_us(to_text(at))
+            row |= {"at": wall_us(to_text(at)), "delay": None}
         made = New(
             new["topic"],
             new["payload"],
             new.get("key"),
             new.get("priority", 0),
-            new.get("delay"),
+            row.get("delay"),
             at,
             enqueued_from=label,
             expires_after_s=new.get("expires"),
+            ordering_key=new.get("order"),
+            resource=new.get("res"),
+            keep_latest=row["latest"],
         )
         return made, row
 
@@ -87,18 +85,21 @@ class BookMachine(Steps):
             fault,
         )
 
-    @rule(pick=PICKS, how=HOW, fault=FAULTY)
-    @has_leases
-    def settle(self, pick: int, how: Row, fault: Any) -> None:
-        self.turn([(pick, how)], None, fault)
+    @rule(worker=WORKERS, topics=WANTED, hows=st.lists(HOW, min_size=1, max_size=3))
+    def work(self, worker: str, topics: Any, hows: list[Row]) -> None:
+        """Claim some jobs and settle those, with nothing in between."""
+        self.claim(worker, topics, 30, len(hows), None)
+        newest = [job for job in self.taken if self.model.has_lease(*self.tokens([job])[0])]
+        if newest:
+            self.turn(list(enumerate(hows[: len(newest)])), None, None)
 
-    @rule(ends=st.lists(st.tuples(PICKS, HOW), min_size=1, max_size=3), fault=FAULTY)
+    @rule(ends=ENDS, fault=FAULTY)
     @has_leases
-    def settle_batch(self, ends: list[tuple[int, Row]], fault: Any) -> None:
+    def settle(self, ends: list[tuple[int, Row]], fault: Any) -> None:
         self.turn(ends, None, fault)
 
     @rule(
-        ends=st.lists(st.tuples(PICKS, HOW), min_size=1, max_size=3),
+        ends=ENDS,
         worker=WORKERS,
         topics=WANTED,
         limit=st.integers(1, 3),
@@ -118,15 +119,17 @@ class BookMachine(Steps):
             return {self.labels[n] for n in turn.refused}, [job.job_id for job in turn.jobs]
 
         def plan(model: BookModel) -> tuple[set[str], list[str]]:
-            over, taken = model.choose(want.topics, want.limit) if want else ([], [])
             refused = model.settle(list(rows))
-            return refused, model.take(want.worker, 20, over, taken) if want else []
+            return refused, model.claim(want.worker, want.topics, want.limit, 20) if want else []
 
         self.step(act, plan, fault)
 
     def lease(self, pick: int) -> Job:
-        """A lease that was given: the newest for 0, then older ones."""
-        return self.taken[-1 - pick % len(self.taken)]
+        """A lease: those that hold, the newest first, then those that are over."""
+        newest = self.taken[::-1]
+        over = [job for job in newest if not self.model.has_lease(*self.tokens([job])[0])]
+        found = [job for job in newest if job not in over] + over
+        return found[pick % len(found)]
 
     def ended(self, job: Job, how: Row) -> tuple[Settled, Row]:
         """The end of a run, for the book and for the model."""
@@ -213,7 +216,7 @@ class BookMachine(Steps):
             fault,
         )
 
-    @rule(topic=TOPICS, pause=st.booleans(), fault=FAULTY)
+    @rule(topic=TOPICS, pause=st.sampled_from([False, False, True]), fault=FAULTY)
     def pause_or_resume(self, topic: str, pause: bool, fault: Any) -> None:
         self.step(
             lambda book: (book.pause if pause else book.resume)(topic, "by hand"),
@@ -221,13 +224,9 @@ class BookMachine(Steps):
             fault,
         )
 
-    @rule(fault=FAULTY)
-    def expire(self, fault: Any) -> None:
-        self.step(silent(Book.expire), BookModel.expire, fault)
-
-    @rule(fault=FAULTY)
-    def prune(self, fault: Any) -> None:
-        self.step(silent(Book.prune), BookModel.prune, fault)
+    @rule(verb=st.sampled_from(["expire", "prune"]), fault=FAULTY)
+    def expire_or_prune(self, verb: str, fault: Any) -> None:
+        self.step(silent(getattr(Book, verb)), getattr(BookModel, verb), fault)
 
     # the cache
 
@@ -276,27 +275,21 @@ class BookMachine(Steps):
         self.clock.jump(seconds)
         self.model.clocks_agree = False
 
-    @rule(seconds=st.sampled_from([1, 30, 200]))
-    def the_machine_starts_anew(self, seconds: int) -> None:
-        self.clock.reboot(seconds)
-        for book in self.books:
-            self.die(book)
-        self.books = [self.opened(), self.opened()]
-
-    @rule()
-    def the_other_process_acts(self) -> None:
-        self.who = 1 - self.who
-
-    @rule()
-    def the_state_is_lost(self) -> None:
-        for path in self.root.glob("state.db*"):
-            path.unlink()
-
-    @rule()
-    def a_checkpoint_is_made(self) -> None:
-        if self.layout.state.exists():
+    @rule(what=st.sampled_from(["the other acts", "reboot", "state lost", "checkpoint"]))
+    def something_happens(self, what: str) -> None:
+        if what == "the other acts":
+            self.who = 1 - self.who
+        elif what == "reboot":
+            self.clock.reboot(30)
+            for book in self.books:
+                self.die(book)
+            self.books = [self.opened(), self.opened()]
+        elif what == "state lost":
+            for path in self.root.glob("state.db*"):
+                path.unlink()
+        elif self.layout.state.exists():
             checkpoints.make(self.layout, to_text(self.clock.moment().now))
-        compress_closed(self.layout)
+            compress_closed(self.layout)
 
 
 def put_of(put: Row) -> Put:
