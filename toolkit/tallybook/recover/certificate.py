@@ -66,6 +66,7 @@ class Certificate:
     events_read: int
     events_used: int
     passed_over: int
+    start_lost: bool
     doubled: int
     segments: list[Used]
     losses: list[Loss]
@@ -87,7 +88,8 @@ class Certificate:
     def complete(self) -> bool:
         """Whether nothing is unknown."""
         damage = self.losses or self.edits or self.quarantined
-        return not (damage or self.unknown_keys or self.unknown_jobs or self.payloads_lost)
+        unknown = self.unknown_keys or self.unknown_jobs or self.payloads_lost or self.start_lost
+        return not (damage or unknown)
 
     def as_json(self) -> dict[str, Any]:
         """The certificate as ``certificate.json`` has it."""
@@ -96,6 +98,16 @@ class Certificate:
     def text(self) -> str:
         """The JSON text of it."""
         return json.dumps(self.as_json(), ensure_ascii=False, indent=1) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Cached:
+    """What is known of a folded cache: how many keys, which are unknown or unsealed, its parity."""
+
+    keys: int
+    unknown: list[str]
+    unsealed: list[str]
+    parity: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +120,29 @@ class Of:
     as_of: str | None = None
 
 
-def certify(
-    of: Of, survey: Survey, folded: Folded, end: Position, surviving: Sequence[Surviving] = ()
-) -> Certificate:
-    """The certificate of a log that was surveyed and folded up to ``end``."""
-    doubt = survey.doubt(folded.begin)
-    unknown = folded.unknown_keys(doubt)
+def cached(survey: Survey, folded: Folded) -> Cached:
+    """What is known of the cache that was folded in memory."""
+    unknown = folded.unknown_keys(survey.doubt(folded.begin))
     unsealed = _unsealed(survey, folded, set(unknown))
-    keys = Keys(len(folded.tables.entries) - len(unknown), len(unsealed), len(unknown))
     entries = folded.tables.entries.items()
+    return Cached(
+        len(entries), unknown, unsealed, parity((key, entry.value) for key, entry in entries)
+    )
+
+
+def certify(
+    of: Of,
+    survey: Survey,
+    folded: Folded,
+    end: Position,
+    surviving: Sequence[Surviving] = (),
+    known: Cached | None = None,
+) -> Certificate:
+    """The certificate of a log that was surveyed and folded up to ``end``; ``known`` is its cache
+    where that was folded elsewhere."""
+    doubt = survey.doubt(folded.begin)
+    found = known or cached(survey, folded)
+    keys = Keys(found.keys - len(found.unknown), len(found.unsealed), len(found.unknown))
     used = [_used(survey, at) for at in range(len(survey.segments))]
     told = _Told(of, survey, folded, end, keys)
     return Certificate(
@@ -124,13 +150,14 @@ def certify(
         node_id=of.node_id,
         made_at=of.made_at,
         as_of=of.as_of,
-        base=folded.base.name if folded.base else None,
+        base=folded.begun_with,
         end={"writer": end.writer, "seq": end.seq, "hash": end.hash.hex()},
         first_at=min((item.first_at for item in used if item.first_at), default=None),
         last_at=folded.last_at,
         events_read=folded.events_read,
         events_used=folded.events_read - folded.passed_over,
         passed_over=folded.passed_over,
+        start_lost=folded.is_bare,
         doubled=survey.doubled,
         segments=used,
         losses=survey.losses,
@@ -138,13 +165,13 @@ def certify(
         quarantined=survey.bad,
         missing_events=told.missing,
         keys=keys,
-        unknown_keys=unknown,
-        unsealed_keys=unsealed,
+        unknown_keys=found.unknown,
+        unsealed_keys=found.unsealed,
         jobs=_by_status(folded),
         unknown_jobs=folded.unknown_jobs(doubt),
         payloads_lost=[job.job_id for job in folded.unsettled() if job.payload_is_lost],
         withheld=list(_withheld(of.settings)),
-        parity=parity((key, entry.value) for key, entry in entries),
+        parity=found.parity,
         surviving=list(surviving),
         statements=list(told.statements()),
     )
@@ -233,6 +260,8 @@ class _Told:
 
     def statements(self) -> Iterable[str]:
         """What a person must know, the gravest first."""
+        if self.folded.is_bare:
+            yield "the log was pruned and no checkpoint is left: what came before is not known"
         yield from self._losses()
         if self.survey.edits:
             ranges = _n(len(self.survey.edits), "range")
@@ -250,6 +279,8 @@ class _Told:
             yield f"what happened up to {at} is taken from the checkpoint {base.name}"
             if (self.end.writer, self.end.seq) < (base.position.writer, base.position.seq):
                 yield f"the checkpoint {base.name} saw more than is left of the log"
+        if self.folded.export:
+            yield f"the cache is that of the export {self.folded.export}, with the log since"
         if self.folded.passed_over:
             yield f"{_n(self.folded.passed_over, 'event')} no longer fit what is left before them"
         if self.keys.unsealed:

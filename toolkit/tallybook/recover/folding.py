@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tallybook.book import aside as asides
 from tallybook.book import checkpoints
+from tallybook.book.checkpoints import Checkpoint
 from tallybook.book.folding import require_start
 from tallybook.errors import BadInput, FoldRefused
 from tallybook.event import Event
@@ -19,7 +20,7 @@ from tallybook.log.reader import Damage, Position, history
 from tallybook.recover.survey import NO_DOUBT, Survey
 
 Progress = Callable[[int], None]
-_PROGRESS_EVENTS = 1000
+PROGRESS_EVENTS = 1000
 _UNSETTLED = (Status.PENDING, Status.LEASED, Status.DEAD)
 
 
@@ -38,7 +39,8 @@ class Folded:
 
     ``written`` and ``touched`` say by key and by job where the last event of each stands; what
     only the base tells stands at ``begin``. ``passed_over`` are events of a damaged log that no
-    longer fit.
+    longer fit. ``export`` names what was laid over it; with ``is_bare`` the start of the log is
+    lost and nothing stood in for it.
     """
 
     tables: MemoryTables = field(default_factory=MemoryTables)
@@ -50,6 +52,13 @@ class Folded:
     ordinal: int = 0
     events_read: int = 0
     passed_over: int = 0
+    export: str | None = None
+    is_bare: bool = False
+
+    @property
+    def begun_with(self) -> str | None:
+        """The name of the checkpoint or the export that the fold began with."""
+        return self.export or (self.base.name if self.base else None)
 
     def take(self, event: Event, place: int, *, strict: bool) -> None:
         """Apply an event. One that does not fit raises where ``strict``, else is passed over."""
@@ -70,7 +79,7 @@ class Folded:
 
     def unknown_keys(self, doubt: int) -> list[str]:
         """The keys with no full write behind ``doubt``: their value may be an old one."""
-        keys = self.tables.entries
+        keys = self.tables.entries if doubt != NO_DOUBT else {}
         return sorted(key for key in keys if self.written.get(key, self.begin) <= doubt)
 
     def unknown_jobs(self, doubt: int) -> list[str]:
@@ -86,40 +95,53 @@ class Folded:
         return [job for job in self.tables.jobs.values() if job.status in _UNSETTLED]
 
 
-def fold(layout: Layout, survey: Survey, progress: Progress, source: Path | None = None) -> Folded:
+def fold(
+    layout: Layout,
+    survey: Survey,
+    progress: Progress,
+    source: Path | None = None,
+    *,
+    bare: bool = False,
+) -> Folded:
     """All that is known, folded. A whole log is folded from its start; one that was pruned or is
     damaged from the newest checkpoint, also from one that saw lines which the log has lost; with
-    ``source`` from that one. Raises LogDamaged where a pruned log has no checkpoint."""
-    base = _named(survey, source) if source else _base(layout, survey)
-    folded = Folded()
+    ``source`` from that one. Raises LogDamaged where a pruned log has no checkpoint, unless it may
+    be folded ``bare``."""
+    base = named(survey, source) if source else _base(layout, survey, bare=bare)
+    folded = Folded(is_bare=bool(survey.pruned) and base is None)
     if base:
         begin = survey.place(base.position.writer, base.position.seq)
         folded = Folded(base.tables, base, begin, ordinal=base.position.ordinal)
-    strict = survey.doubt(folded.begin) == NO_DOUBT and not survey.bad
+    strict = survey.doubt(folded.begin) == NO_DOUBT and not survey.bad and not folded.is_bare
     for event, place in survey.history(folded.begin):
         folded.take(event, place, strict=strict)
-        if folded.events_read % _PROGRESS_EVENTS == 0:
+        if folded.events_read % PROGRESS_EVENTS == 0:
             progress(folded.events_read)
     progress(folded.events_read)
     return folded
 
 
-def _base(layout: Layout, survey: Survey) -> Base | None:
+def _base(layout: Layout, survey: Survey, *, bare: bool) -> Base | None:
     """The newest checkpoint that was not made after a loss; where the start of the log is gone,
     the newest of all."""
     if survey.is_whole and not survey.pruned:
         return None
-    found = list(checkpoints.whole(layout))
+    base = chosen(survey, list(checkpoints.whole(layout)))
+    if base is None and not bare:
+        require_start(layout)
+    return base
+
+
+def chosen(survey: Survey, found: Sequence[Checkpoint]) -> Base | None:
+    """The first of ``found`` that was not made after a loss; of a pruned log else the first."""
     for one in found:
         if not survey.is_tainted(survey.place(one.position.writer, one.position.seq)):
             return read_base(one.path)
-    if survey.pruned and found:
-        return read_base(found[0].path)
-    require_start(layout)
-    return None
+    return read_base(found[0].path) if survey.pruned and found else None
 
 
-def _named(survey: Survey, source: Path) -> Base:
+def named(survey: Survey, source: Path) -> Base:
+    """The checkpoint that a person named. Raises BadInput where it is of another log."""
     base = read_base(source)
     known = any(writer[:8] == base.position.writer[:8] for writer in survey.writers)
     if survey.segments and not known:
@@ -173,8 +195,9 @@ def _last_line(survey: Survey) -> Position | None:
 def follow(layout: Layout, survey: Survey, folded: Folded, end: Position) -> Position:
     """Fold what living workers appended since; under the lock, so that nothing comes any more."""
     added: Iterable[tuple[Event, Position]] = history(layout, end) if end.segment else ()
+    strict = survey.is_whole and not folded.is_bare
     for event, at in added:
-        folded.take(event, survey.place(at.writer, at.seq), strict=survey.is_whole)
+        folded.take(event, survey.place(at.writer, at.seq), strict=strict)
         end = at
     return end._replace(ordinal=folded.ordinal)
 

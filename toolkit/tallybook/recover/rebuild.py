@@ -7,7 +7,6 @@ survey and fold what is left, with no lock, while workers go on
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +29,7 @@ from tallybook.recover import folding, keeping
 from tallybook.recover.certificate import Certificate, Of, certify
 from tallybook.recover.folding import Folded
 from tallybook.recover.pieces import Edit
+from tallybook.recover.steps import Steps
 from tallybook.recover.survey import Loss, Survey, survey
 from tallybook.recover.survivors import survivors
 from tallybook.settings import Settings
@@ -69,18 +69,11 @@ class Rebuilt:
     complete: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
-    """Whom to tell how far it is: segments read, of all; then events folded, of all."""
-
-    read: Callable[[int, int], None] = lambda *_: None
-    folded: Callable[[int], None] = lambda _: None
-
-
 def rebuild(
     book: Path,
     *,
     source: Path | None = None,
+    bare: bool = False,
     dry_run: bool = False,
     out: Path | None = None,
     steps: Steps | None = None,
@@ -91,11 +84,12 @@ def rebuild(
     Deterministic and idempotent, for any order of the segments and with doubled lines; workers may
     go on. The old state.db is set aside, and asked for nothing but how far it was. Where the log
     has holes, what is left is folded, a new writer goes on and the log says which lines are lost.
-    ``source`` is a checkpoint to begin with. With ``dry_run`` nothing is changed; the certificate
+    ``source`` is a checkpoint to begin with; a pruned log without any is refused unless it may be
+    folded ``bare``. With ``dry_run`` nothing is changed; the certificate
     goes into ``out``, if given. Raises BadInput where no book is, or nothing to rebuild from.
     """
     layout = require_book(Path(book))
-    act = _Rebuild(layout, source, out, steps or Steps(), clock or SystemClock())
+    act = _Rebuild(layout, source, out, steps or Steps(), clock or SystemClock(), bare)
     return act.looked() if dry_run else act.done()
 
 
@@ -119,6 +113,7 @@ class _Rebuild:
     out: Path | None
     steps: Steps
     clock: Clock
+    bare: bool = False
 
     def seen(self) -> tuple[Certificate, Folded]:
         """What is left, folded, and what is known of it."""
@@ -155,7 +150,7 @@ class _Rebuild:
         found = survey(self.layout, progress=self.steps.read)
         if not self.source:
             folding.require_something(self.layout, found)
-        folded = folding.fold(self.layout, found, self.steps.folded, self.source)
+        folded = folding.fold(self.layout, found, self.steps.folded, self.source, bare=self.bare)
         return found, folded, folding.end_of(self.layout, found, folded), settings
 
     def _certificate(
@@ -167,7 +162,7 @@ class _Rebuild:
 
     def _swap(self, found: Survey, folded: Folded, end: Position, certificate: Certificate) -> Path:
         """Put the new state in place, under the lock; returns where the old one was set aside."""
-        if not found.is_whole or folded.base:
+        if not found.is_whole or folded.base or folded.is_bare:
             self.layout.writer.unlink(missing_ok=True)
 
         def check(store: Store) -> None:
@@ -190,7 +185,7 @@ class _Rebuild:
                 book.record(_repaired(one, found.is_covered(one, folded.begin)))
             rescued = _rescue(book, folded)
             book.record(_told(certificate))
-        if not found.is_whole or folded.base:
+        if not found.is_whole or folded.base or folded.is_bare:
             checkpoints.make(self.layout, self.clock.moment().wall())
         return rescued
 
