@@ -36,6 +36,8 @@ _NOT_NOW = (
     sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_READONLY,
 )
+_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
+"""What SQLite says where the disk, a quota or the largest size of a file takes no more."""
 _LEASED = Status.LEASED.value
 _SQL = statements.load("tallybook.book", "store.sql")
 SCHEMA = (_SQL["schema"], queue_sqlite.SCHEMA, cache_sqlite.SCHEMA)
@@ -321,7 +323,7 @@ def told(path: Path) -> Iterator[None]:
 def as_ours(error: sqlite3.OperationalError | OSError, path: Path) -> TallybookError:
     """What SQLite or the disk cannot do now, in our words."""
     if isinstance(error, sqlite3.OperationalError):
-        kind = NoRoom if error.sqlite_errorcode == sqlite3.SQLITE_FULL else TallybookError
+        kind = NoRoom if error.sqlite_errorcode in _FULL else TallybookError
         return kind(f"{path}: {error}; nothing was changed")
     kind = NoRoom if error.errno in NO_ROOM else TallybookError
     kind = BadInput if isinstance(error, PermissionError) else kind
