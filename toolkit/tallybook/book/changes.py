@@ -263,9 +263,7 @@ def claim(store: Store, moment: Moment, want: Want, settings: Settings) -> list[
     return [job.expire(settings.topic(job.topic)) for job in over] + leased
 
 
-def _ready(
-    store: Store, moment: Moment, want: Want, limits: Limits | NoLimits
-) -> tuple[list[Job], list[Job]]:
+def _ready(store: Store, moment: Moment, want: Want, limits: Limits) -> tuple[list[Job], list[Job]]:
     """Due jobs: those that expired, and at most ``want.limit`` that did not."""
     seen = 0
     while True:
@@ -305,7 +303,8 @@ def settle(
     ended: set[str] = set()
     settled = list(settled)
     if len(settled) > 1:
-        store.know(store.queue.get_many([one.outcome.job_id for one in settled]))
+        jobs = store.know(store.queue.get_many([one.outcome.job_id for one in settled]))
+        store.know_locks([job.resource for job in jobs if job.resource])
     withholds = settings.withholds
     events: list[Event] = []
     writing = Writing(store.cache)

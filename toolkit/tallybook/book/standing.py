@@ -8,7 +8,7 @@ each is written once.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
 from tallybook.job import AT_FRONT, WAITS_FOR_LINE, Job, Status
@@ -24,6 +24,7 @@ class Touched:
         self._lines: dict[Line, None] = {}
         self._resources: dict[str, None] = {}
         self._locks: dict[str, Lock | None] = {}
+        self._known: dict[str, Lock | None] = {}
 
     def __bool__(self) -> bool:
         return bool(self._lines or self._resources)
@@ -36,16 +37,23 @@ class Touched:
             self._resources[job.resource] = None
 
     def forget(self) -> None:
-        """The change is rolled back."""
+        """The change is over, written or rolled back."""
         self._lines.clear()
         self._resources.clear()
         self._locks.clear()
+        self._known.clear()
+
+    def know(self, resources: Sequence[str]) -> None:
+        """Look once who has ``resources``, since all of them are asked for in this change."""
+        if resources:
+            self._known |= dict.fromkeys(resources) | self._ordering.locked(resources)
 
     def lock(self, resource: str) -> Lock | None:
         """Who has a resource."""
-        if resource not in self._locks:
-            return self._ordering.lock(resource)
-        return self._locks[resource]
+        for found in (self._locks, self._known):
+            if resource in found:
+                return found[resource]
+        return self._ordering.lock(resource)
 
     def put_lock(self, resource: str, lock: Lock | None) -> None:
         """Keep who has a resource; None: nobody."""
@@ -90,6 +98,7 @@ class Touched:
 
     def _write_locks(self) -> None:
         locks, self._locks = self._locks, {}
+        self._known |= locks
         gone = [resource for resource, lock in locks.items() if lock is None]
         if gone:
             self._ordering.drop_locks(gone)
