@@ -105,6 +105,7 @@ class Store:
     def commit(self) -> None:
         """COMMIT. By now the events are on disk: if it fails, the change has happened all the
         same, ``is_behind`` is set, and the next change replays it from the log."""
+        self._touched.forget()
         at("before_commit")
         self.is_behind = True
         with suppress(sqlite3.DatabaseError):
@@ -245,6 +246,10 @@ class Store:
     def lock(self, resource: str) -> Lock | None:
         """Who has a resource."""
         return self._touched.lock(resource)
+
+    def know_locks(self, resources: list[str]) -> None:
+        """Remember who has ``resources``, so that this change need not ask for each."""
+        self._touched.know(resources)
 
     def put_lock(self, lock: Lock) -> None:
         """Keep who has a resource."""
