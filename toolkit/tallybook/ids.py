@@ -60,13 +60,25 @@ def payload_digest(payload: Any) -> str:
     return hashlib.blake2b(_canonical(payload), digest_size=16).hexdigest()
 
 
-def parity(entries: Iterable[tuple[str, Any]]) -> str:
-    """One digest of a whole cache, equal on any machine: BLAKE2b (16 bytes, hex).
+class Parity:
+    """One digest of a whole cache, equal on any machine: BLAKE2b (16 bytes, hex)."""
 
-    ``entries`` are (key, value) with the value as parsed JSON; their order does not matter.
-    """
-    digest = hashlib.blake2b(digest_size=16)
-    for key, value in sorted(entries, key=lambda entry: entry[0]):
-        digest.update(canonical([key, value]).encode())
-        digest.update(b"\n")
-    return digest.hexdigest()
+    def __init__(self) -> None:
+        self._digest = hashlib.blake2b(digest_size=16)
+
+    def take(self, entries: Iterable[tuple[str, Any]]) -> None:
+        """More entries, (key, value) with the value as parsed JSON; all of them in key order."""
+        lines = [_canonical([key, value]) for key, value in entries]
+        if lines:
+            self._digest.update(b"\n".join(lines) + b"\n")
+
+    def hex(self) -> str:
+        """The digest of all that was taken."""
+        return self._digest.hexdigest()
+
+
+def parity(entries: Iterable[tuple[str, Any]]) -> str:
+    """The ``Parity`` of a cache; the order of ``entries`` does not matter."""
+    digest = Parity()
+    digest.take(sorted(entries, key=lambda entry: entry[0]))
+    return digest.hex()

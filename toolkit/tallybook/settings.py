@@ -162,6 +162,8 @@ class Settings:
     @property
     def limited(self) -> Mapping[str, TopicSettings]:
         """The topics with a limit to what may be claimed."""
+        if not self.topics:
+            return self.topics
         return {name: rules for name, rules in self.topics.items() if rules.is_limited}
 
     @property

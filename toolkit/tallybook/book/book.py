@@ -55,7 +55,9 @@ class Book(CachedBook):
         or FoldRefused where the log cannot be folded.
         """
         root, layout = Path(path), Layout(Path(path))
-        if not layouts.is_book(root):
+        if layouts.is_book(root):
+            layouts.require_book(root)
+        else:
             _require_room(root, create)
         settings = load_settings(layout.settings)
         filesystem.require_fit(root, settings.node.allow_file_system)
@@ -141,8 +143,8 @@ class Book(CachedBook):
         """Lease due jobs by priority, due time and age, at most ``want.limit``."""
         with self._reading() as store:
             moment = self._clock.moment()
-            rooms = Limits(store, moment, self.settings, want.topics).rooms()
-            if not store.queue.ready(moment, want.topics, 1, rooms):
+            rooms = Limits(store, moment, self.settings.limited, want.topics).rooms()
+            if _knows_boot(store, moment) and not store.queue.ready(moment, want.topics, 1, rooms):
                 return []
         return self.turn((), want).jobs
 
@@ -162,10 +164,14 @@ class Book(CachedBook):
 
         def decide(store: Store, moment: Moment) -> Iterable[Event]:
             ended = changes.settle(store, moment, settled, self.settings, self._dice.random)
-            return chain(ended, _later(lambda: claim(store, moment)))
+            if want is None:
+                return ended
+            if changes.lets_through(store, ended, self.settings):
+                return chain(ended, _later(lambda: claim(store, moment, want)))
+            return ended + claim(store, moment, want)
 
-        def claim(store: Store, moment: Moment) -> list[Event]:
-            return changes.claim(store, moment, want, self.settings) if want else []
+        def claim(store: Store, moment: Moment, want: Want) -> list[Event]:
+            return changes.claim(store, moment, want, self.settings)
 
         events, leased = self._journal.turn(self._telling(decide))
         self._flush_if_due()
@@ -222,7 +228,8 @@ class Book(CachedBook):
     def rescue(self, limit: int = 100) -> list[Event]:
         """Take jobs from holders whose lease is over; returns the events."""
         with self._reading() as store:
-            if not store.queue.late(self._clock.moment(), 1):
+            moment = self._clock.moment()
+            if _knows_boot(store, moment) and not store.queue.late(moment, 1):
                 return []
 
         def decide(store: Store, moment: Moment) -> list[Event]:
@@ -234,7 +241,8 @@ class Book(CachedBook):
     def expire(self, limit: int = ageing.BATCH) -> list[Event]:
         """End pending jobs whose ``expires_after`` has passed; returns the events."""
         with self._reading() as store:
-            if not store.queue.expired(self._clock.moment(), 1):
+            moment = self._clock.moment()
+            if _knows_boot(store, moment) and not store.queue.expired(moment, 1):
                 return []
         return self._journal.change(
             lambda store, moment: ageing.expired(store, moment, self.settings, limit)
@@ -318,6 +326,12 @@ class Book(CachedBook):
 
     def _reading(self) -> AbstractContextManager[Store]:
         return self._journal.reading()
+
+
+def _knows_boot(store: Store, moment: Moment) -> bool:
+    """Whether the leases and waits of the state are of this boot; else the next change ends those
+    leases, and counts those waits on."""
+    return store.boot_id == moment.boot_id
 
 
 def _later(make: Callable[[], Iterable[Event]]) -> Iterator[Event]:

@@ -24,6 +24,7 @@ from tallybook.settings import Settings, TopicSettings
 
 _LONGEST_DELAY_S = 366 * 86400
 _MOST_EXPIRED = 1000
+_GIVEN_UP = (Status.DEAD, Status.CANCELLED)
 
 
 @record
@@ -254,7 +255,7 @@ def _again(job: dict[str, Any], first: tuple[str, str]) -> Event:
 
 def claim(store: Store, moment: Moment, want: Want, settings: Settings) -> list[Event]:
     """The events of the next due jobs being leased, and of those before them that expired."""
-    limits = Limits(store, moment, settings, want.topics)
+    limits = Limits(store, moment, settings.limited, want.topics)
     over, wanted = _ready(store, moment, want, limits)
     ready = _alone(store.know(wanted))
     lease_ms = round(want.lease_s * 1000)
@@ -320,6 +321,15 @@ def settle(
     return events
 
 
+def lets_through(store: Store, ended: Iterable[Event], settings: Settings) -> bool:
+    """Whether jobs may be claimed after these events that may not before; else who claims need
+    not wait until they are applied."""
+    if settings.limited:
+        return True
+    jobs = (store.job(event["job_id"]) for event in ended if event.name.startswith("job."))
+    return any(job and (job.ordering_key or job.resource) for job in jobs)
+
+
 def _settle_one(
     store: Store, moment: Moment, outcome: Outcome, settings: Settings, dice: float
 ) -> list[Event]:
@@ -349,7 +359,19 @@ def _extend_one(store: Store, moment: Moment, held: Held, worker: str, lease_s: 
 def steer(store: Store, rule: str, job_ids: Sequence[str], reason: str) -> list[Event]:
     """The events of requeueing, discarding or cancelling jobs; others are passed over."""
     jobs = store.know(store.queue.get_many(job_ids))
+    if rule == "requeue":
+        jobs = _with_free_keys(store, jobs)
     return [event for job in jobs for event in steering.RULES[rule](job, reason)]
+
+
+def _with_free_keys(store: Store, jobs: list[Job]) -> list[Job]:
+    """Those whose idempotency key no other job has that is open or done; one of each key."""
+    keyed = [((job.topic, job.idempotency_key), job) for job in jobs]
+    held = store.queue.by_keys([key for key, _ in keyed])
+    stands = {key: job.job_id for key, job in held.items() if job.status not in _GIVEN_UP}
+    for key, job in keyed:
+        stands.setdefault(key, job.job_id)
+    return [job for key, job in keyed if stands[key] == job.job_id]
 
 
 def release_by_hand(store: Store, held: Held, reason: str) -> list[Event]:

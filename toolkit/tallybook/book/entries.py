@@ -6,14 +6,14 @@ import logging
 import sqlite3
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from tallybook.book import store as stores
 from tallybook.book.cachefile import CacheFile
-from tallybook.book.caching import Writing
+from tallybook.book.caching import Write, Writing
 from tallybook.book.gathering import Decide
 from tallybook.book.recent import RecentEntries
 from tallybook.book.reserve import Reserve
@@ -64,6 +64,11 @@ class CachedBook(BookView):
         disk.
         """
         return self._put(Put(key, value, **fields).checked())
+
+    def write_entries(self, decide: Callable[[Cache], Sequence[Write]]) -> list[Event]:
+        """Make the writes that ``decide`` asks for of the cache as it stands, with one sync; their
+        events. Nobody changes the cache in between."""
+        return self._change(lambda store, _: Writing(store.cache).events(decide(store.cache)))
 
     def invalidate(self, key: str, *, reason: str | None = None) -> bool:
         """Forget the entry of ``key``; False where there is none, and nothing is logged."""

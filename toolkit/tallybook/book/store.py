@@ -75,9 +75,11 @@ class Store:
         return self._queue
 
     def position(self) -> Position:
-        """How far the log is applied."""
+        """How far the log is applied, by whatever process; ``boot_id`` is that place's from now."""
         row = self.connection.execute(_SQL["position"]).fetchone()
-        return Position._make(row) if row else Position()
+        position = Position._make(row) if row else Position()
+        self.boot_id = position.boot_id
+        return position
 
     def set_position(self, position: Position) -> None:
         """Say that the log is applied up to ``position``; all rows of the change are written."""

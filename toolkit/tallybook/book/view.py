@@ -110,7 +110,7 @@ class BookView(ABC):
     def _frees_s(self, store: Store, moment: Moment, topics: Sequence[str]) -> float | None:
         paused = {topic for topic, status in store.queue.topics().items() if status == "paused"}
         counts = {t: n for t, n in store.queue.counts().items() if t not in paused}
-        return Limits(store, moment, self.settings, topics).frees_s(counts)
+        return Limits(store, moment, self.settings.limited, topics).frees_s(counts)
 
     def locks(
         self,

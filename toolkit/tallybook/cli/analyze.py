@@ -185,9 +185,10 @@ def _leases(warehouse: Warehouse, asked: Asked) -> Told:
     wrong = [row for row in rows if row["status"] not in FINE or row["ended_at"] is not None]
     counts = _plain(found.group_by(asked.by or "status").len("leases").sort(asked.by or "status"))
     columns = ["status", "job_id", "worker", "lease_token", "detail", "command"]
+    none = warehouse.silent.get("leases", "no lease is open, and each ended as it should")
     return Told(
         {"groups": counts, "leases": rows},
-        lambda: _listed(counts, rows, columns, "no lease is open, and each ended as it should"),
+        lambda: _listed(counts, rows, columns, none),
         bool(wrong),
     )
 
@@ -231,6 +232,7 @@ def _settings(warehouse: Warehouse, asked: Asked) -> Told:
     rows = _plain(ops.settings_review(warehouse, asked.span))
     columns = ["topic", "setting", "value", "verdict", "over", "n", "proposed", "detail"]
     none = "no job was claimed in this span: nothing is measured"
+    none = warehouse.silent.get("settings", none)
     unsafe = any(row["verdict"] == "unsafe" for row in rows)
     return Told(
         {"groups": rows}, lambda: _table(rows, columns, rows_shown=None) if rows else none, unsafe

@@ -20,11 +20,12 @@ class Mark:
 
 
 def known_marks(layout: Layout) -> list[Mark]:
-    """The high-water marks in metrics/latest.json and beside the checkpoints."""
+    """The high-water marks in metrics/latest.json and beside the checkpoints; one that was made
+    before the first event says nothing."""
     found = [_mark_in(layout.latest, "metrics/latest.json")]
     for path in sorted(layout.checkpoints.glob("*.json")):
         found.append(_mark_in(path, f"checkpoints/{path.name}"))
-    return [mark for mark in found if mark]
+    return [mark for mark in found if mark and mark.writer]
 
 
 def _mark_in(path: Path, source: str) -> Mark | None:

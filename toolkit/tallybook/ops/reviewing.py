@@ -55,8 +55,11 @@ def settings_review(warehouse: Warehouse, span: Span = WHOLE) -> polars.DataFram
     bears what was measured; null where none is needed) and detail: the expected harm in words.
 
     Settings are lease and heartbeat (of the worker: ``--lease``), timeout_s, max_run_s,
-    backoff_first_s, max_attempts and max_rescues. Raises BadInput where book.toml cannot be read.
+    backoff_first_s, max_attempts and max_rescues. Empty where an imported log says nothing of them.
+    Raises BadInput where book.toml cannot be read.
     """
+    if "settings" in warehouse.silent:
+        return polars.DataFrame(schema=_SCHEMA)
     rules = settings.load(Layout(warehouse.book).settings)
     since, until = questions.reach(warehouse, span)
     names = warehouse.frame("topics_seen", {"since": since, "until": until})["topic"].to_list()
