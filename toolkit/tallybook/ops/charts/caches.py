@@ -16,7 +16,7 @@ _COMPARED = {"same": GREEN, "differs": RED, "only_log": ORANGE, "only_state": GR
 def cache_history(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
     """Keys in the cache over time, and the writes and invalidations of each window."""
     title = "The cache over time"
-    frame = questions.cache_changes(warehouse, span)
+    frame = questions.cache_changes(warehouse, drawing.legible(warehouse, span))
     if not frame.select("puts", "invalidations", "keys").sum_horizontal().sum():
         return drawing.empty(title, "the log has no cache entry in this span")
     alt = drawing.altair_module()
