@@ -17,7 +17,7 @@ RULES: dict[str, Row] = {
 LIMITS: Row = {"ordering": "hold", "running": 0, "rate": 0, "burst": 0, "pending": 0}
 RULES["a"] |= LIMITS
 RULES["b"] |= LIMITS | {"ordering": "skip"}
-RULES["c"] |= LIMITS | {"running": 2, "rate": 0.1, "burst": 3, "pending": 3}
+RULES["c"] |= LIMITS | {"running": 1, "rate": 0.1, "burst": 2, "pending": 4}
 TOML = """
 [topics.{0}]
 max_attempts = {attempts}
