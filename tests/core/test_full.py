@@ -32,7 +32,9 @@ def test_a_topic_with_as_many_pending_as_it_may_takes_no_more(
 ) -> None:
     with bounded(tmp_path, clock, "max_pending = 3") as book:
         book.enqueue_many([New("a", n) for n in range(3)])
-        with pytest.raises(QueueFull, match=r"topic a is full: 3 jobs .* max_pending is 3") as told:
+        with pytest.raises(
+            QueueFull, match=r"a is full: 3 jobs .* 1 more .* max_pending is 3"
+        ) as told:
             book.enqueue("a", 4)
         assert (told.value.depth, told.value.limit, told.value.backlog_s) == (3, 3, None)
         book.enqueue("b", "another topic")

@@ -74,8 +74,8 @@ def test_a_broken_detector_makes_the_tally_differ_in_its_kind_alone(
     module, name = DETECTORS[kind]
     whole = getattr(module, name)
 
-    def broken(warehouse: Warehouse, **window: Any):
-        frame = whole(warehouse, **window)
+    def broken(warehouse: Warehouse, *span: Any, **at: Any):
+        frame = whole(warehouse, *span, **at)
         return frame.slice(frame.height if lost is None else lost)
 
     monkeypatch.setattr(module, name, broken)

@@ -58,7 +58,7 @@ import sys, time
 from tallybook import Book
 from tallybook.book import Settled, Want
 from tallybook.clock import to_text
-from tallybook.job import Outcome
+from tallybook.outcome import Outcome
 with Book.open(sys.argv[1]) as book:
     want = Want(sys.argv[2], lease_s=60)
     sys.stdin.read()

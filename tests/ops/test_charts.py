@@ -75,7 +75,7 @@ def test_a_chart_of_a_book_draws_marks_at_ten_jobs_and_at_many(
 def test_a_time_axis_names_its_zone_and_shows_its_clock(
     warehouse: ops.Warehouse, name: str
 ) -> None:
-    svg = ops.charts.show(getattr(ops.charts, name)(warehouse, zone="Asia/Tokyo")).svg
+    svg = ops.charts.show(getattr(ops.charts, name)(warehouse, ops.Span(zone="Asia/Tokyo"))).svg
     assert "time in Asia/Tokyo" in svg or "no attempt failed" in svg
     assert ">19:0" in svg or "no attempt failed" in svg, "10:00 UTC is 19:00 in Tokyo"
 

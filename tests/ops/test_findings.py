@@ -11,6 +11,7 @@ from ops_logs import Log, text
 
 from tallybook import ops
 from tallybook.errors import BadInput, TallybookError
+from tallybook.ops import Span
 
 
 @pytest.fixture
@@ -254,13 +255,13 @@ def test_a_refused_extension_is_no_late_result(tmp_path: Path) -> None:
 
 def test_findings_are_those_of_the_window(troubled: Path) -> None:
     with ops.open(troubled) as warehouse:
-        early = ids(ops.findings.throughput_latency(warehouse, until=text(12)))
-        late = ops.findings.throughput_latency(warehouse, since=text(14), until=text(15))
+        early = ids(ops.findings.throughput_latency(warehouse, Span(until=text(12))))
+        late = ops.findings.throughput_latency(warehouse, Span(text(14), text(15)))
         before = ops.findings.stuck_leases(warehouse, at=text(30))
-        killed = ids(ops.findings.stuck_leases(warehouse, until=text(82)))
-        after = ids(ops.findings.stuck_leases(warehouse, since=text(95)))
+        killed = ids(ops.findings.stuck_leases(warehouse, Span(until=text(82))))
+        after = ids(ops.findings.stuck_leases(warehouse, Span(since=text(95))))
         with pytest.raises(BadInput, match="is not before"):
-            ops.findings.throughput_latency(warehouse, since=text(2), until=text(1))
+            ops.findings.throughput_latency(warehouse, Span(text(2), text(1)))
     assert early == {"answer_lost": ("key-lost",), "retried": ("key-lost",), "dead": ("key-dead",),
                      "delivered_twice": ("key-twice",), "open_jobs": ("key-open",)}  # fmt: skip
     assert [(one.kind, one.title) for one in late] == [("clean", "No job arrived in this window")]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ops_logs import Log, random_history, text
 
 from tallybook import ops
 from tallybook.errors import BadInput
+from tallybook.ops.judge import Verdict
 
 GOOD = b'{"v":1,"seq":%d,"event":"job.x","occurred_at":"2026-11-29T10:00:00.000000Z","boot_us":1'
 BAD_LINES = {
@@ -210,14 +212,14 @@ def test_a_log_that_grows_while_it_is_read_is_read_as_a_whole_number_of_lines(
     from tallybook.ops import loading
 
     log = Log(tmp_path)
-    count = loading._line_ends
+    judge = loading.judge
 
-    def count_then_grow(path: Path) -> int | None:
-        ends = count(path)
+    def judge_then_grow(path: Path, *asked: Any, **more: Any) -> Verdict:
+        verdict = judge(path, *asked, **more)
         log.enqueued(f"j{log.seq}", 1)
-        return ends
+        return verdict
 
-    monkeypatch.setattr(loading, "_line_ends", count_then_grow)
+    monkeypatch.setattr(loading, "judge", judge_then_grow)
     with ops.open(tmp_path) as warehouse:
         assert warehouse.ledger.rows == 2 and not warehouse.notes
 

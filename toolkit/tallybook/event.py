@@ -8,7 +8,7 @@ Readers ignore fields that they do not know. docs/log-format.md is the specifica
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, dataclass_transform
 
 import orjson
@@ -139,6 +139,10 @@ class Event:
         changed = {place.partition(".")[0].partition("[")[0] for place in named}
         withheld = {name: self.fields[name] for name in changed}
         return Event(self.name, kept | {"redacted": named}, withheld=withheld)
+
+    def as_logged(self) -> Event:
+        """This event as the log has it."""
+        return replace(self, withheld={})
 
     def stamped(self, seq: int, writer: str, occurred_at: str, boot_us: int, boot_id: str) -> Event:
         """This event as the log takes it."""

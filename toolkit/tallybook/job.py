@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from tallybook.clock import Moment, boot_mark, from_text
-from tallybook.event import Event, record
+from tallybook.event import Event
+from tallybook.outcome import Outcome
 from tallybook.settings import TopicSettings
 
 
@@ -30,67 +31,6 @@ class Status(StrEnum):
 NOT_IN_LINE, IN_LINE, AT_FRONT = range(3)
 WAITS_FOR_LINE = "ordering_key"
 WAITS_FOR_RESOURCE = "resource"
-
-
-@record
-class Outcome:
-    """How a run of a handler ended, as its worker reports it.
-
-    ``settle`` is "done", "retry", "dead" or "snooze"; ``counted`` is False for an attempt that
-    never reached the server. ``after_s`` is the delay that was asked for, ``until`` a wall time
-    (RFC 3339) in its place.
-    """
-
-    job_id: str
-    topic: str
-    worker: str
-    lease_token: int
-    settle: str
-    started_at: str
-    duration_ms: float
-    correlation_id: str | None = None
-    result: Any = None
-    error_type: str | None = None
-    error: str | None = None
-    traceback: str | None = None
-    http_status: int | None = None
-    endpoint: str | None = None
-    replayed: bool = False
-    after_s: float | None = None
-    until: str | None = None
-    counted: bool = True
-
-    def fields(self) -> dict[str, Any]:
-        """The fields that every event of a run carries."""
-        told: dict[str, Any] = {
-            "job_id": self.job_id,
-            "topic": self.topic,
-            "worker": self.worker,
-            "lease_token": self.lease_token,
-            "started_at": self.started_at,
-            "duration_ms": self.duration_ms,
-        }
-        for name in ("correlation_id", "http_status", "endpoint"):
-            value = getattr(self, name)
-            if value is not None:
-                told[name] = value
-        if self.replayed:
-            told["replayed"] = True
-        return told
-
-    def error_fields(self) -> dict[str, Any]:
-        """The fields of a run that failed."""
-        return {
-            "error_type": self.error_type,
-            "error": self.error,
-            "traceback": self.traceback,
-        }
-
-    def refused(self, reason: str) -> Event:
-        """The event of this settle when the lease is no longer its worker's."""
-        return Event(
-            "job.settle_refused", self.fields() | {"settle": self.settle, "reason": reason}
-        )
 
 
 class Job(NamedTuple):
@@ -154,8 +94,23 @@ class Job(NamedTuple):
         """Whether this job was folded from a log that does not keep its payload, or not whole."""
         return not self.payload_json
 
+    def changed(self, columns: Mapping[str, Any]) -> Job:
+        """This job with other values in some columns: ``_replace`` in a third of the time."""
+        row = list(self)
+        for name, value in columns.items():
+            row[_PLACES[name]] = value
+        return Job._make(row)
+
+    @property
+    def can_never_run(self) -> bool:
+        """Whether it waits, or is dead, for want of a payload that was lost."""
+        waits = self.payload_is_lost and self.status == Status.PENDING
+        return waits or self.error_type == "PayloadLost"
+
     def named(self) -> dict[str, Any]:
         """The fields that name this job in every event of it."""
+        if self.correlation_id is None:
+            return {"job_id": self.job_id, "topic": self.topic}
         return {
             "job_id": self.job_id,
             "topic": self.topic,
@@ -368,3 +323,6 @@ class Job(NamedTuple):
             "reason": None if outcome.counted else "not_reached",
         }
         return Event("job.retry_scheduled", outcome.fields() | outcome.error_fields() | waits)
+
+
+_PLACES = {name: place for place, name in enumerate(Job._fields)}

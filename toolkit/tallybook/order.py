@@ -56,6 +56,15 @@ def lock_of(job: Job, leased: Event) -> Lock:
     )
 
 
+def upgraded_lock(job: Job, boot_id: str) -> Lock:
+    """The lock of a leased job as a state has it that knew of no locks: since its last extension,
+    for longer it cannot say."""
+    began_us = (job.lease_boot_us or 0) - (job.lease_ms or 0) * 1000
+    boot = boot_mark(boot_id) if job.lease_boot_us else ""
+    held = (job.locked_by or "", job.lease_token, job.updated_at, boot, max(began_us, 0))
+    return Lock(job.resource or "", job.topic, job.job_id, *held)
+
+
 def of_line(fronts: Iterable[Job], first: Job | None) -> list[Job]:
     """The jobs of a line that change their place: ``fronts`` were at the front so far, ``first``
     came first of all that are in the line."""

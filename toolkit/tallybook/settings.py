@@ -162,6 +162,8 @@ class Settings:
     @property
     def limited(self) -> Mapping[str, TopicSettings]:
         """The topics with a limit to what may be claimed."""
+        if not self.topics:
+            return self.topics
         return {name: rules for name, rules in self.topics.items() if rules.is_limited}
 
     @property
@@ -172,6 +174,8 @@ class Settings:
     @property
     def withholds(self) -> bool:
         """Whether the log of this book lacks anything that state.db has."""
+        if self.log.payload == "full" and not self.topics:
+            return False
         return not all(self.keeping(topic).keeps_all for topic in ("", *self.topics))
 
 

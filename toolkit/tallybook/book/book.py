@@ -24,10 +24,12 @@ from tallybook.book.view import ReadBook
 from tallybook.clock import Clock, Moment
 from tallybook.errors import BadInput, LeaseLost, QueueFull
 from tallybook.event import Event
-from tallybook.job import Job, Outcome
+from tallybook.job import Job
 from tallybook.layout import Layout
 from tallybook.log import filesystem
 from tallybook.log.durable import make_folder
+from tallybook.log.reader import Position
+from tallybook.outcome import Outcome
 from tallybook.settings import Settings
 from tallybook.settings import load as load_settings
 
@@ -39,7 +41,7 @@ class Book(CachedBook):
 
     def __init__(self, layout: Layout, settings: Settings, clock: Clock | None) -> None:
         super().__init__(layout, settings, clock)
-        self._journal = Journal(layout, settings.log, self._clock, self.node)
+        self._journal = Journal(layout, settings.log, self._clock, self.node, settings.withholds)
         self._dice = random.Random()  # noqa: S311 - it spreads retries, it guards nothing
 
     @classmethod
@@ -53,7 +55,9 @@ class Book(CachedBook):
         or FoldRefused where the log cannot be folded.
         """
         root, layout = Path(path), Layout(Path(path))
-        if not layouts.is_book(root):
+        if layouts.is_book(root):
+            layouts.require_book(root)
+        else:
             _require_room(root, create)
         settings = load_settings(layout.settings)
         filesystem.require_fit(root, settings.node.allow_file_system)
@@ -139,7 +143,7 @@ class Book(CachedBook):
         """Lease due jobs by priority, due time and age, at most ``want.limit``."""
         with self._reading() as store:
             moment = self._clock.moment()
-            rooms = Limits(store, moment, self.settings, want.topics).rooms()
+            rooms = Limits(store, moment, self.settings.limited, want.topics).rooms()
             if _knows_boot(store, moment) and not store.queue.ready(moment, want.topics, 1, rooms):
                 return []
         return self.turn((), want).jobs
@@ -160,10 +164,14 @@ class Book(CachedBook):
 
         def decide(store: Store, moment: Moment) -> Iterable[Event]:
             ended = changes.settle(store, moment, settled, self.settings, self._dice.random)
-            return chain(ended, _later(lambda: claim(store, moment)))
+            if want is None:
+                return ended
+            if changes.lets_through(store, ended, self.settings):
+                return chain(ended, _later(lambda: claim(store, moment, want)))
+            return ended + claim(store, moment, want)
 
-        def claim(store: Store, moment: Moment) -> list[Event]:
-            return changes.claim(store, moment, want, self.settings) if want else []
+        def claim(store: Store, moment: Moment, want: Want) -> list[Event]:
+            return changes.claim(store, moment, want, self.settings)
 
         events, leased = self._journal.turn(self._telling(decide))
         self._flush_if_due()
@@ -309,6 +317,9 @@ class Book(CachedBook):
         events = self._journal.change(decide)
         self._flush_if_due()
         return events
+
+    def _certain_end(self) -> Position | None:
+        return self._journal.certain_end()
 
     def _reading_alone(self) -> AbstractContextManager[Store]:
         return self._journal.reading_alone()

@@ -29,33 +29,33 @@ class Depths:
     def __init__(self, store: Store, settings: Settings) -> None:
         self._store = store
         self._settings = settings
-        self._depths: dict[str, tuple[int, int]] = {}
+        self._before: dict[str, tuple[int, int]] = {}
+        self._more: dict[str, tuple[int, int]] = {}
         self._bytes: dict[str, int] = {}
 
     def take(self, place: int, events: Sequence[Event]) -> None:
         """The events of the job at ``place`` of the enqueue. Raises QueueFull where it is one too
         many."""
-        first = events[0]
-        topic = first["topic"]
+        first, topic = events[0], events[0]["topic"]
         rules = self._settings.topic(topic)
         if first.name != "job.enqueued" or not rules.is_bounded:
             return
-        number, size = self._depth(topic)
         self._bytes[first["job_id"]] = len(orjson.dumps(first.get("payload")))
-        number += 2 - len(events)
-        size += self._size(first["job_id"]) - sum(self._size(e["job_id"]) for e in events[1:])
-        for depth, most, name in (
-            (number, rules.max_pending, "max_pending"),
-            (size, rules.max_pending_bytes, "max_pending_bytes"),
+        sizes = [self._size(event["job_id"]) for event in events]
+        number, size = self._more.get(topic, (0, 0))
+        more = (number + 2 - len(events), size + 2 * sizes[0] - sum(sizes))
+        self._more[topic] = more
+        limits = {name: getattr(rules, name) for name in ("max_pending", "max_pending_bytes")}
+        for (name, limit), depth, asked in zip(
+            limits.items(), self._depth(topic), more, strict=True
         ):
-            if 0 < most < depth:
-                raise QueueFull(topic, self._depth(topic)[name != "max_pending"], most, name, place)
-        self._depths[topic] = (number, size)
+            if 0 < limit < depth + asked:
+                raise QueueFull(topic, name, depth=depth, asked=asked, limit=limit, place=place)
 
     def _depth(self, topic: str) -> tuple[int, int]:
-        if topic not in self._depths:
-            self._depths[topic] = self._store.queue.ordering.depth(topic, Status.PENDING)
-        return self._depths[topic]
+        if topic not in self._before:
+            self._before[topic] = self._store.queue.ordering.depth(topic, Status.PENDING)
+        return self._before[topic]
 
     def _size(self, job_id: str) -> int:
         if job_id in self._bytes:

@@ -13,7 +13,7 @@ from tallybook.book.store import Store
 from tallybook.clock import Moment
 from tallybook.job import Job, Status
 from tallybook.queue.claiming import fitting
-from tallybook.settings import Settings, TopicSettings
+from tallybook.settings import TopicSettings
 
 _NO_BOUND = 2**31
 
@@ -22,10 +22,13 @@ class Limits:
     """What the limits of ``topics`` (none: of all) leave to be claimed now."""
 
     def __init__(
-        self, store: Store, moment: Moment, settings: Settings, topics: Sequence[str]
+        self,
+        store: Store,
+        moment: Moment,
+        limited: Mapping[str, TopicSettings],
+        topics: Sequence[str],
     ) -> None:
         self._moment = moment
-        limited = settings.limited
         self._rules = {t: limited[t] for t in limited if not topics or t in topics}
         buckets = store.queue.ordering.bucket
         self._full_us = {t: buckets(t) for t, rules in self._rules.items() if rules.rate_per_s}

@@ -11,9 +11,10 @@ from tallybook.job import Job, Status
 from tallybook.settings import Settings
 
 _LEASED = "job.leased"
-_ENDS = frozenset(
+_OF_LEASES = frozenset(
     f"job.{name}"
     for name in (
+        "leased",
         "done",
         "retry_scheduled",
         "dead",
@@ -33,18 +34,22 @@ def told(
     the next: it is of the state before it."""
     limited = settings.limited
     for event in events:
-        name = event.name
-        begins = name == _LEASED
-        job = store.job(event["job_id"]) if begins or name in _ENDS else None
-        ends = job is not None and not begins and job.status == Status.LEASED
-        of_lock = None
-        if job and job.resource and (begins or ends):
-            of_lock = _acquired(job, event) if begins else _released(store, moment, job, event)
-        if ends and limited and event["topic"] in limited:
+        job = store.job(event["job_id"]) if event.name in _OF_LEASES else None
+        if job is None or not (job.resource or limited):
+            yield event
+            continue
+        if job.status == Status.LEASED and job.topic in limited:
             store.has_news = True  # a job that waited for its topic's limit may be claimed
+        of_lock = _of_lock(store, moment, job, event) if job.resource else None
         yield event
         if of_lock:
             yield of_lock
+
+
+def _of_lock(store: Store, moment: Moment, job: Job, event: Event) -> Event | None:
+    if event.name == _LEASED:
+        return _acquired(job, event)
+    return _released(store, moment, job, event) if job.status == Status.LEASED else None
 
 
 def _acquired(job: Job, leased: Event) -> Event:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -14,11 +14,11 @@ from tallybook.cache import sqlite as cache_sqlite
 from tallybook.cache.sqlite import SqliteCache
 from tallybook.entry import Entry
 from tallybook.errors import BadInput, FoldRefused, NoRoom, TallybookError
-from tallybook.job import Job
+from tallybook.job import Job, Status
 from tallybook.layout import Layout
 from tallybook.log.durable import at
+from tallybook.log.marks import Mark, known_marks
 from tallybook.log.reader import Position, reaches
-from tallybook.log.verify import Mark, known_marks
 from tallybook.order import Lock
 from tallybook.queue import sqlite as queue_sqlite
 from tallybook.queue.sqlite import SqliteQueue
@@ -36,24 +36,36 @@ _NOT_NOW = (
     sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_READONLY,
 )
+_LEASED = Status.LEASED.value
 _SQL = statements.load("tallybook.book", "store.sql")
 SCHEMA = (_SQL["schema"], queue_sqlite.SCHEMA, cache_sqlite.SCHEMA)
 
 
 class Store:
-    """An open state.db (or a copy in memory). ``boot_id`` is that of the last applied event."""
+    """An open state.db (or a copy in memory). ``boot_id`` is that of the last applied event.
+
+    ``end`` is how far the log was applied when this object last changed it; None where it cannot
+    say. For as long as the log ends there, what it knows of leased jobs and entries is so.
+    """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
         self.cache = SqliteCache(connection)
         self._queue = SqliteQueue(connection)
         self._known: dict[str, Job | None] = {}
+        self._held: dict[str, Job] = {}
         self._before: dict[str, Job | None] = {}
         self._changed: dict[str, Job] = {}
         self._touched = Touched(self._queue.ordering)
         self.has_news = False
         self.boot_id = self.position().boot_id
         self.is_behind = False
+        self.end: Position | None = None
+        self.ends_at: Callable[[Position], bool] = lambda _: False
+
+    def sync_commits(self) -> None:
+        """Put each change on disk with its COMMIT: state.db has what the log withholds."""
+        self.connection.execute("pragma synchronous = full")
 
     @property
     def queue(self) -> SqliteQueue:
@@ -71,26 +83,26 @@ class Store:
     def set_position(self, position: Position) -> None:
         """Say that the log is applied up to ``position``; all rows of the change are written."""
         self._flush()
-        self.connection.execute(_SQL["set_position"], tuple(position))
+        self.connection.execute(_SQL["set_position"], position)
+        self.end = position
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """BEGIN IMMEDIATE … COMMIT; anything raised rolls back.
+    def certain_end(self) -> Position | None:
+        """``end``, where ``ends_at`` knows that nobody has changed anything since."""
+        return self.end if self.end and not self.is_behind and self.ends_at(self.end) else None
 
-        By the time of the COMMIT the events are on disk. If it fails, the change has happened
-        all the same: ``is_behind`` is set, and the next change replays it from the log.
-        """
-        self.connection.execute("begin immediate")
-        try:
-            yield
-            self._flush()
-        except BaseException:
-            self._forget()
-            if self.connection.in_transaction:
-                self.connection.execute("rollback")
-            self.boot_id = self.position().boot_id
-            raise
+    def forget(self) -> None:
+        """Others may have changed the state since: what is known of it is read again."""
+        self.end = None
         self._known.clear()
+        self._held.clear()
+
+    def begin(self) -> None:
+        """BEGIN IMMEDIATE: nobody else changes the state until ``commit`` or ``roll_back``."""
+        self.connection.execute("begin immediate")
+
+    def commit(self) -> None:
+        """COMMIT. By now the events are on disk: if it fails, the change has happened all the
+        same, ``is_behind`` is set, and the next change replays it from the log."""
         at("before_commit")
         self.is_behind = True
         with suppress(sqlite3.DatabaseError):
@@ -98,7 +110,38 @@ class Store:
             self.is_behind = False
         if self.connection.in_transaction:
             self.connection.execute("rollback")
+        self._keep_leased()
         at("after_commit")
+
+    def _keep_leased(self) -> None:
+        for job_id, job in self._known.items():
+            if job and job.status == _LEASED:
+                self._held[job_id] = job
+            else:
+                self._held.pop(job_id, None)
+        self._known.clear()
+
+    def roll_back(self) -> None:
+        """ROLLBACK: nothing was changed."""
+        self.forget()
+        self._touched.forget()
+        self._before.clear()
+        self._changed.clear()
+        if self.connection.in_transaction:
+            self.connection.execute("rollback")
+        self.boot_id = self.position().boot_id
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """``begin`` … ``commit``; anything raised rolls back."""
+        self.begin()
+        try:
+            yield
+            self._flush()
+        except BaseException:
+            self.roll_back()
+            raise
+        self.commit()
 
     def took_news(self) -> bool:
         """Whether jobs may be claimed now that others stood in the way of; asked once."""
@@ -109,6 +152,12 @@ class Store:
         """Remember rows that were just read, so that this change need not read them again."""
         self._known.update((job.job_id, job) for job in jobs)
         return jobs
+
+    def know_all(self, job_ids: Iterable[str]) -> None:
+        """Read the jobs of those ids at once, but for those that are known."""
+        unknown = [job_id for job_id in job_ids if job_id not in self._held]
+        if len(unknown) > 1:
+            self.know(self.queue.get_many(unknown))
 
     def _flush(self) -> None:
         """Write the rows of jobs that this change has touched, each once, and those of the jobs
@@ -147,18 +196,12 @@ class Store:
                 f"{new[-1].job_id}: {error}"
             ) from None
 
-    def _forget(self) -> None:
-        self._touched.forget()
-        self._known.clear()
-        self._before.clear()
-        self._changed.clear()
-
     # the tables of the fold; rows of jobs are written once, at the end of a change
 
     def job(self, job_id: str) -> Job | None:
         """The job of that id, if there is one."""
         if job_id not in self._known:
-            self._known[job_id] = self._queue.get(job_id)
+            self._known[job_id] = self._held.get(job_id) or self._queue.get(job_id)
         return self._known[job_id]
 
     def put_job(self, job: Job) -> None:
@@ -258,7 +301,7 @@ def open_store(path: Path) -> Store | None:
         return None
     except sqlite3.DatabaseError as error:
         connection.close()
-        if error.sqlite_errorcode & 0xFF in _NOT_NOW:
+        if error.sqlite_errorcode & 0xFF in _NOT_NOW and not is_damage(error):
             raise
         return None
     except BadInput:
@@ -271,13 +314,18 @@ def told(path: Path) -> Iterator[None]:
     """What SQLite or the disk cannot do now, as an error of ours: NoRoom or TallybookError."""
     try:
         yield
-    except sqlite3.OperationalError as error:
+    except (sqlite3.OperationalError, OSError) as error:
+        raise as_ours(error, path) from error
+
+
+def as_ours(error: sqlite3.OperationalError | OSError, path: Path) -> TallybookError:
+    """What SQLite or the disk cannot do now, in our words."""
+    if isinstance(error, sqlite3.OperationalError):
         kind = NoRoom if error.sqlite_errorcode == sqlite3.SQLITE_FULL else TallybookError
-        raise kind(f"{path}: {error}; nothing was changed") from error
-    except OSError as error:
-        kind = NoRoom if error.errno in NO_ROOM else TallybookError
-        kind = BadInput if isinstance(error, PermissionError) else kind
-        raise kind(f"{error.filename or path}: {error.strerror}; nothing was changed") from error
+        return kind(f"{path}: {error}; nothing was changed")
+    kind = NoRoom if error.errno in NO_ROOM else TallybookError
+    kind = BadInput if isinstance(error, PermissionError) else kind
+    return kind(f"{error.filename or path}: {error.strerror}; nothing was changed")
 
 
 def open_read_only(path: Path) -> Store | None:
@@ -305,9 +353,13 @@ def _is_readable(path: Path) -> bool:
 
 
 def is_damage(error: sqlite3.DatabaseError) -> bool:
-    """Whether SQLite says that the file itself is damaged."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    """Whether SQLite says that the files themselves are damaged.
+
+    A short read is one: others still map the -shm of a -wal that was deleted.
+    """
+    code = getattr(error, "sqlite_errorcode", 0)
+    damaged = code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    return damaged or code == sqlite3.SQLITE_IOERR_SHORT_READ
 
 
 def is_ahead(layout: Layout, position: Position) -> bool:

@@ -32,10 +32,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     getting.add_argument("--history", action="store_true", help="every event of the key")
     _add_listing(actions.add_parser("list", help="entries by key"))
     _add_invalidating(actions.add_parser("invalidate", help="forget entries"))
-    rebuilding = actions.add_parser("rebuild", help="as 'tallybook rebuild'")
-    for action in (getting, rebuilding):
-        output.add_book(action)
-        output.add_json(action)
+    rebuild.add_cache(
+        actions.add_parser("rebuild", help="the cache from the log, a checkpoint or an export")
+    )
+    output.add_book(getting)
+    output.add_json(getting)
 
 
 def _add_listing(listing: argparse.ArgumentParser) -> None:
@@ -58,7 +59,7 @@ def _add_invalidating(invalidating: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0; of ``rebuild`` also 4. Raises BadInput where the entry is not there."""
-    actions = {"get": _get, "list": _list, "invalidate": _invalidate, "rebuild": rebuild.run}
+    actions = {"get": _get, "list": _list, "invalidate": _invalidate, "rebuild": rebuild.run_cache}
     return actions[args.action](args)
 
 

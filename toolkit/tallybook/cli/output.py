@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import sys
 import time
@@ -12,6 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tallybook.errors import TallybookError
+from tallybook.layout import find_book, is_book
 from tallybook.payload import visible
 
 _PERIOD_S = 0.1
@@ -27,6 +29,18 @@ def add_book(parser: argparse.ArgumentParser) -> None:
 def add_json(parser: argparse.ArgumentParser) -> None:
     """The option that asks for one JSON object."""
     parser.add_argument("--json", action="store_true", help="answer with one JSON object")
+
+
+def names_new_book(given: str | None) -> bool:
+    """Whether ``--book`` or TALLYBOOK_BOOK, which may be mistyped, names a book to be made."""
+    named = bool(given or os.environ.get("TALLYBOOK_BOOK"))
+    return named and not is_book(find_book(given))
+
+
+def tell_new_book(given: str | None) -> None:
+    """Say where a new book is."""
+    where = plain(str(find_book(given).absolute()))
+    sys.stderr.write(f"tallybook: made a new book at {where}\n")
 
 
 def answer(shown: Mapping[str, Any], as_json: bool, text: Callable[[], str]) -> None:
@@ -86,6 +100,8 @@ def _is_number(value: Any) -> bool:
 class Progress:
     """One line on a terminal that says how far ``label`` is; silent in a pipe."""
 
+    _drawn: Progress | None = None
+
     def __init__(self, label: str, total: int | None = None) -> None:
         self._label = label
         self._total = total
@@ -105,6 +121,13 @@ class Progress:
         sys.stderr.write("\r" + line.ljust(self._width))
         sys.stderr.flush()
         self._width = len(line)
+        Progress._drawn = self
+
+    @classmethod
+    def give_way(cls) -> None:
+        """Take the line that is drawn off the terminal; it comes again when it is next shown."""
+        if cls._drawn and cls._drawn._width:
+            sys.stderr.write("\r" + " " * cls._drawn._width + "\r")
 
     def close(self) -> None:
         """End the line."""

@@ -29,6 +29,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tallybook.ops import charts as charts
     from tallybook.ops import findings as findings
+    from tallybook.ops.backlogs import Advice as Advice
+    from tallybook.ops.backlogs import advice as advice
+    from tallybook.ops.backlogs import backlog as backlog
     from tallybook.ops.cached import cache_as_of as cache_as_of
     from tallybook.ops.cached import cache_parity as cache_parity
     from tallybook.ops.cached import compare_cache as compare_cache
@@ -41,7 +44,11 @@ if TYPE_CHECKING:
     from tallybook.ops.detectors import open_jobs as open_jobs
     from tallybook.ops.detectors import retried as retried
     from tallybook.ops.findings import Finding as Finding
+    from tallybook.ops.leases import double_runs as double_runs
+    from tallybook.ops.leases import lease_states as lease_states
     from tallybook.ops.leases import stuck_leases as stuck_leases
+    from tallybook.ops.periods import compare as compare
+    from tallybook.ops.periods import halves as halves
     from tallybook.ops.questions import latency as latency
     from tallybook.ops.questions import outcomes as outcomes
     from tallybook.ops.questions import overview as overview
@@ -49,30 +56,41 @@ if TYPE_CHECKING:
     from tallybook.ops.questions import trace as trace
     from tallybook.ops.reconciling import Reconciliation as Reconciliation
     from tallybook.ops.reconciling import reconcile as reconcile
+    from tallybook.ops.reviewing import settings_review as settings_review
     from tallybook.ops.warehouse import Warehouse as Warehouse
     from tallybook.ops.warehouse import open_warehouse as open
+    from tallybook.ops.windows import Span as Span
 
 _PLACES = {
+    "Advice": "backlogs:Advice",
     "Finding": "findings:Finding",
     "Reconciliation": "reconciling:Reconciliation",
+    "Span": "windows:Span",
     "Warehouse": "warehouse:Warehouse",
+    "advice": "backlogs:advice",
     "answer_lost": "detectors:answer_lost",
+    "backlog": "backlogs:backlog",
     "cache_as_of": "cached:cache_as_of",
     "cache_parity": "cached:cache_parity",
     "charts": "charts:",
+    "compare": "periods:compare",
     "compare_cache": "cached:compare_cache",
     "dead": "detectors:dead",
     "delivered_twice": "detectors:delivered_twice",
+    "double_runs": "leases:double_runs",
     "expired_leases": "detectors:expired_leases",
     "findings": "findings:",
+    "halves": "periods:halves",
     "late_settles": "detectors:late_settles",
     "latency": "questions:latency",
+    "lease_states": "leases:lease_states",
     "open": "warehouse:open_warehouse",
     "open_jobs": "detectors:open_jobs",
     "outcomes": "questions:outcomes",
     "overview": "questions:overview",
     "reconcile": "reconciling:reconcile",
     "retried": "detectors:retried",
+    "settings_review": "reviewing:settings_review",
     "stuck_leases": "leases:stuck_leases",
     "surviving_cache": "cached:surviving_cache",
     "throughput": "questions:throughput",
@@ -80,26 +98,35 @@ _PLACES = {
 }
 
 __all__ = [
+    "Advice",
     "Finding",
     "Reconciliation",
+    "Span",
     "Warehouse",
+    "advice",
     "answer_lost",
+    "backlog",
     "cache_as_of",
     "cache_parity",
     "charts",
+    "compare",
     "compare_cache",
     "dead",
     "delivered_twice",
+    "double_runs",
     "expired_leases",
     "findings",
+    "halves",
     "late_settles",
     "latency",
+    "lease_states",
     "open",
     "open_jobs",
     "outcomes",
     "overview",
     "reconcile",
     "retried",
+    "settings_review",
     "stuck_leases",
     "surviving_cache",
     "throughput",

@@ -81,8 +81,14 @@ FIELDS: dict[str, Kind] = {
     "parity": "text",
 }
 
-# What DuckDB is told to expect. Numbers, times and flags arrive as JSON or text and are
-# checked in SQL: a declared number would be coerced or would fail the whole file.
+# What DuckDB is told to expect. Numbers and flags arrive as JSON, times as text, and are checked in
+# SQL: a declared number would be coerced.
 COLUMNS: dict[str, str] = {
     name: "VARCHAR" if kind in ("text", "moment") else "JSON" for name, kind in FIELDS.items()
 }
+
+_DECLARED = {"text": "VARCHAR", "whole": "BIGINT", "number": "DOUBLE", "moment": "TIMESTAMP",
+             "flag": "BOOLEAN", "json": "JSON"}  # fmt: skip
+
+# The same where a manifest proves that the lines are as the log wrote them: nothing to coerce.
+PROVEN_COLUMNS: dict[str, str] = {name: _DECLARED[kind] for name, kind in FIELDS.items()}

@@ -7,8 +7,8 @@ Severity is ``info`` (as it should be, or absorbed), ``warning`` (look at it) or
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, TypedDict
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import polars
 
@@ -16,7 +16,7 @@ from tallybook.ops import cached, detectors
 from tallybook.ops import leases as leases_
 from tallybook.ops.reconciling import Reconciliation
 from tallybook.ops.warehouse import Warehouse
-from tallybook.ops.windows import Instant
+from tallybook.ops.windows import WHOLE, Instant, Span
 from tallybook.ops.wording import command, counted
 
 Severity = Literal["info", "warning", "problem"]
@@ -28,12 +28,6 @@ _APART = {
     "unreadable": "Rows that cannot be read, or whose partner cannot",
     "in_flight": "Rows that are still being delivered",
 }
-
-
-class _Asked(TypedDict):
-    since: Instant
-    until: Instant
-    zone: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,62 +42,47 @@ class Finding:
     command: str = ""
 
 
-def throughput_latency(
-    warehouse: Warehouse, *, since: Instant = None, until: Instant = None, zone: str = "UTC"
-) -> list[Finding]:
+def throughput_latency(warehouse: Warehouse, span: Span = WHOLE) -> list[Finding]:
     """Lost answers, retries, dead letters, double deliveries, open jobs, metrics that disagree.
 
-    With ``since`` and ``until`` of that window, but for the metrics, which says so.
+    Those of the span, but for the metrics, which says so.
     """
-    window = _Window(since, until, zone)
-    asked = window.asked()
     dead = ("jobs", "list", "--status", "dead")
     still_open = ("jobs", "list", "--status", "pending")
     found = [
         _jobs(warehouse, "answer_lost", "warning", "Jobs whose answer was lost on its way",
-              detectors.answer_lost(warehouse, **asked)),
+              detectors.answer_lost(warehouse, span)),
         _jobs(warehouse, "retried", "info", "Jobs that were tried again",
-              detectors.retried(warehouse, **asked)),
+              detectors.retried(warehouse, span)),
         _jobs(warehouse, "dead", "problem", "Jobs in the dead letters",
-              detectors.dead(warehouse, **asked), dead),
+              detectors.dead(warehouse, span), dead),
         _jobs(warehouse, "delivered_twice", "info", "Jobs delivered twice and absorbed by their "
-              "key", detectors.delivered_twice(warehouse, **asked)),
+              "key", detectors.delivered_twice(warehouse, span)),
         _jobs(warehouse, "open_jobs", "warning", "Jobs that have not ended",
-              detectors.open_jobs(warehouse, **asked), still_open),
-        _metrics(warehouse.metrics_gap(), whole=not window.narrow),
+              detectors.open_jobs(warehouse, span), still_open),
+        _metrics(warehouse.metrics_gap(), whole=not span.narrow),
     ]  # fmt: skip
-    jobs = _arrived(warehouse, window, "jobs")
-    return _or_clean(
-        found, "Every job ended at its first try" if jobs else "No job arrived", window
-    )
+    jobs = _arrived(warehouse, span, "jobs")
+    return _or_clean(found, "Every job ended at its first try" if jobs else "No job arrived", span)
 
 
-def stuck_leases(
-    warehouse: Warehouse,
-    *,
-    at: Instant = None,
-    since: Instant = None,
-    until: Instant = None,
-    zone: str = "UTC",
-) -> list[Finding]:
+def stuck_leases(warehouse: Warehouse, span: Span = WHOLE, *, at: Instant = None) -> list[Finding]:
     """Leases that were taken from their holder, late results, and leases that ended just so.
 
-    With ``at`` as of that instant; with ``since`` and ``until`` of that window, as of its end.
+    Those of the span, as of its end; with ``at`` as of that instant.
     """
-    window = _Window(since, at or until, zone)
-    asked = window.asked()
-    late = leases_.stuck_leases(warehouse, **asked).filter(polars.col("how") == "late")
+    span = replace(span, until=at) if at else span
+    late = leases_.stuck_leases(warehouse, span).filter(polars.col("how") == "late")
     found = [
-        _stuck(warehouse, detectors.expired_leases(warehouse, **asked)),
+        _stuck(warehouse, detectors.expired_leases(warehouse, span)),
         _jobs(warehouse, "late_settle_refused", "warning", "Results refused because their lease "
-              "was over", detectors.late_settles(warehouse, **asked)),
+              "was over", detectors.late_settles(warehouse, span)),
         _jobs(warehouse, "settled_late", "info", "Jobs settled after the end of their lease, "
               "before anybody else took them", late.with_columns(detail=polars.lit("accepted"))),
     ]  # fmt: skip
-    held = _arrived(warehouse, window, "leases")
-    return _or_clean(
-        found, "Every lease was ended in time" if held else "No lease was held", window
-    )
+    held = _arrived(warehouse, span, "leases")
+    ended = "Every lease was ended in time" if held else "No lease was held"
+    return _or_clean(found, _sentence(warehouse.silent.get("leases", ended)), span)
 
 
 def cache_rebuild(warehouse: Warehouse, *, as_of: Instant = None) -> list[Finding]:
@@ -111,6 +90,8 @@ def cache_rebuild(warehouse: Warehouse, *, as_of: Instant = None) -> list[Findin
 
     State.db knows the end only; where ``as_of`` is given, a finding says that this is the end.
     """
+    if "cache" in warehouse.silent:
+        return [Finding("clean", "info", _sentence(warehouse.silent["cache"]))]
     compared = cached.compare_cache(warehouse)
     parity = cached.cache_parity(warehouse).row(0, named=True)
     digests = f"parity {parity['parity_log']} by the log, {parity['parity_state']} by state.db"
@@ -149,6 +130,8 @@ def reconcile(reconciliation: Reconciliation) -> list[Finding]:
 def incomplete(warehouse: Warehouse) -> list[Finding]:
     """What could not be read or is not there; empty for a whole log."""
     found = []
+    if warehouse.imported:
+        return _not_imported(warehouse)
     verify = command(warehouse.book, "log", "verify")
     lines = warehouse.quarantine.filter(polars.col("file").str.ends_with(".ndjson"))
     if lines.height:
@@ -165,27 +148,8 @@ def incomplete(warehouse: Warehouse) -> list[Finding]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Window:
-    """What was asked for: the window that findings are of."""
-
-    since: Instant
-    until: Instant
-    zone: str
-
-    @property
-    def narrow(self) -> bool:
-        """Whether it may leave something out."""
-        return bool(self.since or self.until)
-
-    def asked(self) -> _Asked:
-        """As the arguments that detectors take."""
-        return {"since": self.since, "until": self.until, "zone": self.zone}
-
-
-def _arrived(warehouse: Warehouse, window: _Window, what: str) -> int:
-    counts = detectors.inside(warehouse, "arrived", window.since, window.until, window.zone)
-    return int(counts[what].item())
+def _arrived(warehouse: Warehouse, span: Span, what: str) -> int:
+    return int(warehouse.frame("arrived", span.bounds())[what].item())
 
 
 def _jobs(
@@ -201,7 +165,8 @@ def _jobs(
     names = rows.select(polars.coalesce("idempotency_key", "job_id")).to_series()
     details = rows["detail"].drop_nulls().unique(maintain_order=True).to_list()
     ids = tuple(names.unique(maintain_order=True).to_list())
-    shown = command(warehouse.book, *(words or ("trace", str(rows["job_id"][0]))))
+    has_queue = words and not warehouse.imported
+    shown = command(warehouse.book, *(words if has_queue else ("trace", str(rows["job_id"][0]))))
     return Finding(kind, severity, _counted(title, len(ids)), ids, _some(details), shown)
 
 
@@ -253,6 +218,20 @@ def _status(reconciliation: Reconciliation, status: str, kind: str, title: str) 
     return Finding(kind, "problem", _counted(title, count), keys, detail)
 
 
+def _not_imported(warehouse: Warehouse) -> list[Finding]:
+    """Rows that an import could not read, and what its log cannot say."""
+    rows = warehouse.quarantine
+    places = tuple(f"{row[0]}:{row[1]}" for row in rows.iter_rows())
+    reasons = rows["reason"].unique(maintain_order=True).to_list()
+    title = f"{counted(rows.height, 'row')} of the imported log cannot be read"
+    bad = [Finding("quarantined", "problem", title, places, _some(reasons))] if places else []
+    return bad + [Finding("noted", "info", _sentence(told)) for told in warehouse.warnings]
+
+
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
 def _counted(title: str, count: int) -> str:
     return f"{title}: {count:,}"
 
@@ -262,12 +241,10 @@ def _some(words: list[str]) -> str:
     return "; ".join(words[:_NAMED]) + (f"; and {left} more" if left > 0 else "")
 
 
-def _or_clean(
-    found: list[Finding | None], clean: str, window: _Window | None = None
-) -> list[Finding]:
+def _or_clean(found: list[Finding | None], clean: str, span: Span = WHOLE) -> list[Finding]:
     """What was found; where that is nothing, or notes of no kind of its own, also ``clean``."""
     told = [finding for finding in found if finding]
     if any(finding.kind != "noted" for finding in told):
         return told
-    where = " in this window" if window and window.narrow else ""
+    where = " in this window" if span.narrow else ""
     return [Finding("clean", "info", clean + where), *told]

@@ -1,105 +1,177 @@
 """The lossless load: segments become the table `lines`, and what cannot be read is accounted for.
 
-DuckDB reads strictly, with declared columns, plain segments and archives alike. A segment is
-proven whole when that read succeeds, every cell fits its kind and it has as many rows as line
-ends. Any other is read again, line by line, by ``judge``; DuckDB then gets its whole lines only.
+DuckDB reads with declared columns, strictly, by one of three roads:
+
+    proven     an archive that its manifest proves: kinds declared, nothing to be checked but that
+               the rows, their first and last seq are those of the manifest
+    clean      ``judge`` found a row in every line: numbers as JSON text, each cell checked
+    spoiled    the same over a copy that ``judge`` made of the whole lines
+
+A segment that does not come out as its road promises takes the next one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import duckdb
 
-from tallybook import packed
 from tallybook.errors import TallybookError
-from tallybook.layout import segment_name
-from tallybook.ops import statements
-from tallybook.ops.fields import COLUMNS
+from tallybook.layout import Layout, segment_name
+from tallybook.ops import archive, statements
+from tallybook.ops.fields import COLUMNS, PROVEN_COLUMNS
 from tallybook.ops.judge import Verdict, judge
+from tallybook.ops.openings import Opening
+from tallybook.ops.proofs import Proof, proof
+from tallybook.ops.survey import Survey
 
-LINE_LIMIT = 16 * 1024 * 1024
+_LINE_LIMIT = 16 * 1024 * 1024
 
 
-def load(connection: duckdb.DuckDBPyConnection, segments: Iterable[Path]) -> list[Verdict]:
-    """Fill the table `lines`; a verdict for each segment that was not proven whole."""
-    connection.execute(statements.model("typing"))
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A segment on its way: the file to read it from, and how many rows must come out."""
+
+    path: Path
+    file: Path
+    opening: Opening
+    rows: int = 0
+    longest: int = 0
+    proof: Proof | None = None
+
+    @property
+    def segment(self) -> str:
+        """The name of the segment."""
+        return self.opening.segment
+
+
+def load(
+    connection: duckdb.DuckDBPyConnection,
+    place: Layout,
+    paths: Sequence[Path],
+    openings: Sequence[Opening],
+) -> list[Verdict]:
+    """Fill the table `lines` from ``paths``; a verdict for each segment that no manifest proves.
+
+    ``openings`` are those of the whole log; the table `openings` holds them.
+    """
+    opening = {one.segment: one for one in openings}
+    sources = [_source(place, path, opening[segment_name(path)]) for path in paths]
     with TemporaryDirectory(prefix="tallybook-load-") as aside:
-        _create(connection, Path(aside))
-        filled = [path for path in segments if not path.exists() or path.stat().st_size]
-        suspect = _load_proven(connection, filled)
-        return [_load_judged(connection, path, Path(aside)) for path in suspect]
+        work = _Work(connection, Path(aside))
+        proven = [source for source in sources if source.proof]
+        left = [source for source in sources if not source.proof] + work.load_proven(proven)
+        spoiled = work.load_clean([work.judged(source) for source in left])
+        work.load_spoiled(spoiled)
+        return [work.verdicts[path] for path in paths if path in work.verdicts]
 
 
-def _create(connection: duckdb.DuckDBPyConnection, aside: Path) -> None:
-    nothing = aside / "nothing.ndjson"
-    nothing.touch()
-    select = statements.model("lines")
-    connection.execute("create table lines as " + select, _reading([nothing], LINE_LIMIT))
-
-
-def _reading(files: list[Path], line_limit: int) -> dict[str, Any]:
-    return {"files": [str(file) for file in files], "columns": COLUMNS, "line_limit": line_limit}
-
-
-def _insert(connection: duckdb.DuckDBPyConnection, files: list[Path], line_limit: int) -> bool:
-    try:
-        connection.execute("insert into lines " + statements.model("lines"),
-                           _reading(files, line_limit))  # fmt: skip
-    except (duckdb.InvalidInputException, duckdb.IOException):
-        return False
-    return True
-
-
-def _load_proven(connection: duckdb.DuckDBPyConnection, paths: list[Path]) -> list[Path]:
-    """Load every segment that a strict read proves whole; the others come back."""
-    ends = {path: _line_ends(path) for path in paths}
-    whole = [path for path in paths if ends[path] is not None]
-    if whole and not _insert(connection, whole, LINE_LIMIT):
-        whole = [path for path in whole if _insert(connection, [path], LINE_LIMIT)]
-    found = connection.execute(statements.query("rows_by_segment")).fetchall()
-    rows = {segment: (count, fitting) for segment, count, fitting in found}
-    proven = {path for path in whole if rows.get(segment_name(path)) == (ends[path], ends[path])}
-    suspect = [path for path in paths if path not in proven]
-    connection.execute(
-        statements.query("drop_segments"), [[segment_name(path) for path in suspect]]
-    )
-    return suspect
-
-
-def _line_ends(path: Path) -> int | None:
-    """How many lines the text has; None where its last line has no end or cannot be reached."""
-    count, last = 0, b"\n"
-    try:
-        with packed.reading(path) as file:
-            for chunk in packed.chunks(file):
-                count += chunk.count(b"\n")
-                last = chunk[-1:]
-    except packed.Unreadable:
-        return None
-    return count if last == b"\n" else None
-
-
-def _load_judged(connection: duckdb.DuckDBPyConnection, path: Path, aside: Path) -> Verdict:
-    clean = aside / segment_name(path)
-    with clean.open("wb") as file:
-        verdict = judge(path, file)
-    if verdict.rows:
-        loaded = _insert(connection, [clean], max(LINE_LIMIT, 2 * verdict.longest))
-        _require_agreement(connection, verdict, loaded)
-    clean.unlink()
-    return verdict
-
-
-def _require_agreement(
-    connection: duckdb.DuckDBPyConnection, verdict: Verdict, loaded: bool
-) -> None:
-    """Two readers judged each line; where they differ nothing may be answered."""
-    found = connection.execute(statements.query("rows_by_segment")).fetchall()
-    rows = {segment: (count, fitting) for segment, count, fitting in found}
-    if not loaded or rows.get(verdict.segment) != (verdict.rows, verdict.rows):
-        raise TallybookError(
-            f"{verdict.segment}: two readers disagree on which of its lines are whole; "
-            "please report this file as a bug"
+def move(connection: duckdb.DuckDBPyConnection, found: Survey) -> None:
+    """Bring segments of the archive into `lines`, at the positions that they have by now."""
+    bases = {one.segment: one.base for one in found.openings}
+    for entry in found.moved:
+        file = str(archive.parquet(found.folder, entry.segment))
+        connection.execute("delete from sources")
+        named = {"file": file, "segment": entry.segment, "base": bases[entry.segment]}
+        connection.execute(statements.query("add_source"), named)
+        connection.execute(
+            "insert into lines by name " + statements.model("moved"), {"files": [file]}
         )
+
+
+def _source(place: Layout, path: Path, opening: Opening) -> _Source:
+    found = proof(place, path)
+    return _Source(path, path, opening, found.lines if found else 0, proof=found)
+
+
+class _Work:
+    """One load: where the rows go, a folder for copies, and what was found of each file."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, aside: Path) -> None:
+        self.connection, self.aside = connection, aside
+        self.verdicts: dict[Path, Verdict] = {}
+        self._type("typing")
+        (aside / "nothing").touch()
+        self._read("create or replace table lines as ", [aside / "nothing"], COLUMNS)
+
+    def load_proven(self, sources: list[_Source]) -> list[_Source]:
+        """Read archives as their manifests prove them; those that do not come out so return."""
+        self._type("typing_proven")
+        return self._unlike(sources, self._insert(sources, PROVEN_COLUMNS))
+
+    def load_clean(self, sources: list[_Source]) -> list[_Source]:
+        """Read what was judged, strictly; the segments that do not come out as judged return."""
+        self._type("typing")
+        return self._unlike(sources, self._insert(sources, COLUMNS))
+
+    def load_spoiled(self, sources: list[_Source]) -> None:
+        """Judge every line of each segment and read those that are whole, from a copy."""
+        for source in sources:
+            copied = self.judged(source, every_line=True)
+            if self.load_clean([copied]):
+                raise TallybookError(
+                    f"{source.segment}: two readers disagree on which of its lines are whole; "
+                    "please report this file as a bug"
+                )
+            copied.file.unlink()
+
+    def judged(self, source: _Source, *, every_line: bool = False) -> _Source:
+        """The source with a verdict; where it is not clean the file is a copy that is."""
+        verdict = judge(source.path) if not every_line else None
+        file = source.path
+        if verdict is None or not verdict.is_clean:
+            file = self.aside / source.segment
+            with file.open("wb") as clean:
+                verdict = judge(source.path, clean, every_line=every_line)
+        self.verdicts[source.path] = verdict
+        return replace(source, file=file, rows=verdict.rows, longest=verdict.longest, proof=None)
+
+    def _type(self, macros: str) -> None:
+        self.connection.execute(statements.model(macros))
+
+    def _insert(self, sources: list[_Source], columns: dict[str, str]) -> list[_Source]:
+        """Read what can be read; the sources that failed return. Halves find them."""
+        if not sources:
+            return []
+        self._name(sources)
+        limit = max(_LINE_LIMIT, *(2 * source.longest for source in sources))
+        try:
+            self._read("insert into lines ", [one.file for one in sources], columns, limit)
+        except (duckdb.InvalidInputException, duckdb.IOException, duckdb.ConversionException):
+            return self._insert_halves(sources, columns)
+        return []
+
+    def _insert_halves(self, sources: list[_Source], columns: dict[str, str]) -> list[_Source]:
+        half = len(sources) // 2
+        if not half:
+            return sources
+        return self._insert(sources[:half], columns) + self._insert(sources[half:], columns)
+
+    def _name(self, sources: list[_Source]) -> None:
+        self.connection.execute("delete from sources")
+        rows = [{"file": str(one.file), "segment": one.segment, "base": one.opening.base}
+                for one in sources]  # fmt: skip
+        self.connection.executemany(statements.query("add_source"), rows)
+
+    def _read(
+        self, into: str, files: list[Path], columns: dict[str, str], limit: int = _LINE_LIMIT
+    ) -> None:
+        asked = {"files": [str(file) for file in files], "columns": columns, "line_limit": limit}
+        self.connection.execute(into + statements.model("lines"), asked)
+
+    def _unlike(self, sources: list[_Source], failed: list[_Source]) -> list[_Source]:
+        """Those that failed or came out other than promised; their rows are taken out again."""
+        found = self.connection.execute(statements.query("rows_by_segment")).fetchall()
+        came = {segment: tuple(counts) for segment, *counts in found}
+        unlike = [one for one in sources if one in failed or not _as_promised(one, came)]
+        names = [one.segment for one in unlike]
+        if names:
+            self.connection.execute(statements.query("drop_segments"), [names])
+        return unlike
+
+
+def _as_promised(source: _Source, came: dict[str, tuple[int, ...]]) -> bool:
+    rows, *ends = came.get(source.segment, (0, None, None))
+    proof = source.proof
+    return rows == source.rows and (not proof or ends == [proof.first_seq, proof.last_seq])

@@ -1,16 +1,19 @@
 """Questions about the jobs of a warehouse: how many, how fast, how they ended, what happened."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import polars
 
 from tallybook.errors import BadInput
-from tallybook.ops import windows
+from tallybook.ops import statements, windows
 from tallybook.ops.warehouse import Warehouse
-from tallybook.ops.windows import Instant, Window
+from tallybook.ops.windows import AUTO, WHOLE, Span, Windows
 
-GROUPS = ("topic", "worker")
+GROUPS = ("topic", "worker", "error")
+RATES = ("topic", "worker")
+# Above so many jobs their times are ranked by a plan that spills to disk.
+MOST_IN_MEMORY = 8_000_000
 
 
 def overview(warehouse: Warehouse) -> polars.DataFrame:
@@ -19,117 +22,67 @@ def overview(warehouse: Warehouse) -> polars.DataFrame:
 
 
 def throughput(
-    warehouse: Warehouse,
-    *,
-    every: str = "auto",
-    since: Instant = None,
-    until: Instant = None,
-    zone: str = "UTC",
+    warehouse: Warehouse, span: Span = WHOLE, *, by: str | None = None
 ) -> polars.DataFrame:
     """One row a window, empty ones too: arrivals, starts, completions and each per second.
 
-    A rate is over the seconds of the window that lie between ``since`` and ``until``.
-    ``window_start`` and ``window_end`` are in ``zone``.
+    A rate is over the seconds of the window that lie in the span (``covered_s``), and only what
+    lies there is counted. ``window_start`` and ``window_end`` are in its zone.
     """
-    spans = _windows(warehouse, every, since, until, zone)
-    covered = [window.covered_s for window in spans]
-    return _in_zone(warehouse.frame("throughput", {**_bounds(spans), "covered": covered}), zone)
+    _require_group(by, RATES)
+    asked = divided(warehouse, span, span.every or AUTO)
+    return _named(_asked(warehouse, "throughput", asked, span, by=by or ""), by)
 
 
-def latency(
-    warehouse: Warehouse,
-    *,
-    by: str | None = None,
-    every: str | None = None,
-    since: Instant = None,
-    until: Instant = None,
-    zone: str = "UTC",
-) -> polars.DataFrame:
-    """One row a group and window of the jobs enqueued in it, times in seconds.
+def latency(warehouse: Warehouse, span: Span = WHOLE, *, by: str | None = None) -> polars.DataFrame:
+    """One row a group of the jobs enqueued in the span, and a window of it if ``span.every``;
+    times in seconds.
 
     n (jobs that ended), open (that did not), open_oldest_s (their longest age: a lower bound),
     then wait_ (due to first start), run_ (last run) and total_ (due to end), each as mean_s,
     p50_s, p90_s, p95_s, p99_s, max_s and negative. Percentiles are exact, by linear interpolation;
-    null where nothing was measured.
+    null where nothing was measured. A group ``by="error"`` is the last error of its jobs.
     """
-    if by is not None and by not in GROUPS:
-        raise BadInput(f"cannot group by {by!r}; choose topic or worker")
-    spans = _windows(warehouse, every, since, until, zone, "arrival_span")
-    found = warehouse.frame("latency", {**_bounds(spans), "by": by or ""})
-    found = found.drop([] if every else ["window_start", "window_end"])
-    named = found.drop("group") if by is None else found.rename({"group": by})
-    return _in_zone(named, zone)
+    _require_group(by, GROUPS)
+    first, last, jobs = warehouse.frame("arrival_span").row(0)
+    asked = _split(span.within(first, last), span, span.every)
+    name = "latency" if jobs <= MOST_IN_MEMORY else "latency_ranked"
+    found = _asked(warehouse, name, asked, span, by=by or "")
+    return _named(found.drop([] if span.every else ["window_start", "window_end"]), by)
 
 
-def outcomes(
-    warehouse: Warehouse, *, since: Instant = None, until: Instant = None, zone: str = "UTC"
-) -> polars.DataFrame:
+def outcomes(warehouse: Warehouse, span: Span = WHOLE) -> polars.DataFrame:
     """One row an error_type and http_status: attempts retried and dead, jobs, an example job."""
-    start, end = span(warehouse, since, until, zone)
+    start, end = reach(warehouse, span)
     return warehouse.frame("outcomes", {"since": start, "until": end})
 
 
-def depth(
-    warehouse: Warehouse,
-    *,
-    every: str = "auto",
-    since: Instant = None,
-    until: Instant = None,
-    zone: str = "UTC",
-) -> polars.DataFrame:
+def depth(warehouse: Warehouse, span: Span = WHOLE) -> polars.DataFrame:
     """One row a window: jobs pending, leased and dead at its end."""
-    return _by_window(warehouse, "depth", every, since, until, zone)
+    return by_window(warehouse, "depth", span)
 
 
-def latency_cells(
-    warehouse: Warehouse,
-    *,
-    every: str = "auto",
-    since: Instant = None,
-    until: Instant = None,
-    zone: str = "UTC",
-) -> polars.DataFrame:
+def latency_cells(warehouse: Warehouse, span: Span = WHOLE) -> polars.DataFrame:
     """One row a window of arrival and a band of total time (from_s, to_s): jobs; else nulls, 0."""
-    return _by_window(warehouse, "latency_cells", every, since, until, zone, "arrival_span")
+    return by_window(warehouse, "latency_cells", span, "arrival_span")
 
 
-def failures(
-    warehouse: Warehouse,
-    *,
-    every: str = "auto",
-    since: Instant = None,
-    until: Instant = None,
-    zone: str = "UTC",
-) -> polars.DataFrame:
+def failures(warehouse: Warehouse, span: Span = WHOLE) -> polars.DataFrame:
     """One row a window and reason with failed attempts: attempts; a window without has null, 0."""
-    return _by_window(warehouse, "failures", every, since, until, zone)
+    return by_window(warehouse, "failures", span)
 
 
-def busy(
-    warehouse: Warehouse,
-    *,
-    every: str = "auto",
-    since: Instant = None,
-    until: Instant = None,
-    zone: str = "UTC",
-) -> polars.DataFrame:
+def busy(warehouse: Warehouse, span: Span = WHOLE) -> polars.DataFrame:
     """One row a window and worker: held_s (seconds of leases held) and held (leases on average).
 
     A window in which no lease was held has one row, with null and 0.
     """
-    return _by_window(warehouse, "busy", every, since, until, zone)
+    return by_window(warehouse, "busy", span)
 
 
-def cache_changes(
-    warehouse: Warehouse,
-    *,
-    every: str = "auto",
-    since: Instant = None,
-    until: Instant = None,
-    zone: str = "UTC",
-) -> polars.DataFrame:
+def cache_changes(warehouse: Warehouse, span: Span = WHOLE) -> polars.DataFrame:
     """One row a window: puts, invalidations, and the keys in the cache at its end."""
-    return _by_window(warehouse, "cache_changes", every, since, until, zone)
+    return by_window(warehouse, "cache_changes", span)
 
 
 def trace(warehouse: Warehouse, id: str) -> polars.DataFrame:
@@ -141,53 +94,48 @@ def trace(warehouse: Warehouse, id: str) -> polars.DataFrame:
     return warehouse.frame("trace", {"id": id})
 
 
-def span(
-    warehouse: Warehouse, since: Instant, until: Instant, zone: str = "UTC", of: str = "log_span"
-) -> tuple[datetime, datetime]:
-    """The asked span, else that of the log (or of the arrivals); its end is not part of it."""
-    named = windows.named_zone(zone)
-    first, last = warehouse.frame(of).row(0)
-    epoch = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
-    start = windows.instant(since, named) or first or epoch
-    end = windows.instant(until, named) or (last or start) + timedelta(microseconds=1)
-    if since and until and end <= start:
-        raise BadInput(f"since {since} is not before until {until}")
-    return start, max(end, start + timedelta(microseconds=1))
+def reach(warehouse: Warehouse, span: Span, of: str = "log_span") -> tuple[datetime, datetime]:
+    """The span, as far as it is open that of the log (or of the arrivals)."""
+    first, last = warehouse.frame(of).row(0)[:2]
+    return span.within(first, last)
 
 
-def _windows(
-    warehouse: Warehouse,
-    every: str | None,
-    since: Instant,
-    until: Instant,
-    zone: str,
-    of: str = "log_span",
-) -> list[Window]:
-    start, end = span(warehouse, since, until, zone, of)
-    if every is None:
-        return [Window(start, end, (end - start).total_seconds())]
+def divided(warehouse: Warehouse, span: Span, every: str, of: str = "log_span") -> Windows:
+    """The span in windows of ``every``; as one window where that is empty."""
+    return _split(reach(warehouse, span, of), span, every)
+
+
+def _split(reached: tuple[datetime, datetime], span: Span, every: str) -> Windows:
+    start, end = reached
+    if not every:
+        return windows.whole(start, end)
     step = windows.length(every, end - start)
-    return windows.split(start, end, step, windows.named_zone(zone))
+    return windows.split(start, end, step, windows.named_zone(span.zone))
 
 
-def _by_window(
-    warehouse: Warehouse,
-    name: str,
-    every: str,
-    since: Instant,
-    until: Instant,
-    zone: str,
-    of: str = "log_span",
+def by_window(
+    warehouse: Warehouse, name: str, span: Span, of: str = "log_span"
 ) -> polars.DataFrame:
-    spans = _windows(warehouse, every, since, until, zone, of)
-    return _in_zone(warehouse.frame(name, _bounds(spans)), zone)
+    """The frame of a statement that gives rows by window."""
+    return _asked(warehouse, name, divided(warehouse, span, span.every or AUTO, of), span)
 
 
-def _bounds(spans: list[Window]) -> dict[str, Any]:
-    return {
-        "starts": [window.start_at for window in spans],
-        "ends": [window.end_at for window in spans],
-    }
+def _asked(
+    warehouse: Warehouse, name: str, asked: Windows, span: Span, **values: Any
+) -> polars.DataFrame:
+    warehouse.sql(statements.query("timing"))
+    known, text = asked.parameters() | values, statements.query(name)
+    taken = {key: value for key, value in known.items() if f"${key}" in text}
+    return _in_zone(warehouse.frame(name, taken), span.zone)
+
+
+def _require_group(by: str | None, known: tuple[str, ...]) -> None:
+    if by is not None and by not in known:
+        raise BadInput(f"cannot group by {by!r}; choose {' or '.join(known)}")
+
+
+def _named(frame: polars.DataFrame, by: str | None) -> polars.DataFrame:
+    return frame.drop("group") if by is None else frame.rename({"group": by})
 
 
 def _in_zone(frame: polars.DataFrame, zone: str) -> polars.DataFrame:

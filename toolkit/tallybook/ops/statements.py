@@ -5,7 +5,7 @@ from pathlib import Path
 
 _ROOM = Path(__file__).parent
 
-MODELS = ("segments", "events", "leases", "jobs", "cache_history", "topics")
+FOLDED = ("leases", "jobs", "cache_history", "topics")
 
 
 @cache

@@ -1,6 +1,7 @@
 """The warehouse: a DuckDB in memory over the files of one book, which it only reads."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
@@ -10,13 +11,19 @@ import duckdb
 import polars
 
 from tallybook import layout
-from tallybook.errors import TallybookError
+from tallybook.errors import BadInput, TallybookError
 from tallybook.layout import Layout
-from tallybook.ops import history, loading, marks, metrics, statements
+from tallybook.ops import archive as archives
+from tallybook.ops import history, loading, marks, memory, metrics, statements
+from tallybook.ops import past as pasts
+from tallybook.ops.imports import stored
 from tallybook.ops.interrupts import interruptible
-from tallybook.ops.judge import Verdict
+from tallybook.ops.judge import BadLine, Verdict
+from tallybook.ops.past import Place
+from tallybook.ops.survey import Survey, survey
 from tallybook.ops.wording import counted
 
+_TRIALS = 3
 _QUARANTINE = {"file": polars.String, "line": polars.Int64, "byte_offset": polars.Int64,
                "reason": polars.String, "text": polars.String}  # fmt: skip
 
@@ -36,33 +43,69 @@ class Warehouse:
     """The models of one book as SQL views, and what could not be read of it.
 
     It holds no lock and writes nothing into the book. Use it as a context manager, or close it.
+    ``archive`` is where compacted segments lie, else ``archive`` in the ops folder of the node.
     """
 
-    def __init__(self, book: Path, out: Path | None = None) -> None:
-        place = layout.require_book(book)
+    def __init__(self, book: Path, out: Path | None = None, archive: Path | None = None) -> None:
         self.book = book
-        self._connection = _connect()
+        self._present: Warehouse | None = None
+        place = layout.require_readable_book(book)
         try:
             with interruptible():
-                self._load(place)
+                self._open(place, out, archive)
         except OSError as error:
             raise TallybookError(f"cannot read {error.filename}: {error.strerror}") from error
-        self.out = layout.out_dir(out, self.node_id)
 
-    def _load(self, place: Layout) -> None:
-        self._marks, self._unasked = marks.read(place)
-        marks.keep(self._connection, self._marks)
-        verdicts = loading.load(self._connection, place.segments())
+    def _open(self, place: Layout, out: Path | None, archive: Path | None) -> None:
+        """Read the book, once more where a segment was pruned meanwhile."""
+        for trial in range(_TRIALS):
+            try:
+                self._read(place, survey(place, out, archive))
+            except FileNotFoundError:
+                if trial + 1 == _TRIALS:
+                    raise
+            else:
+                break
+
+    def _read(self, place: Layout, found: Survey) -> None:
+        self.node_id, self.out = found.node_id, found.out
+        self.imported = stored.read(place)
+        self._spill = memory.spill_folder(found.out, found.text_bytes)
+        self._connection = memory.connect(Path(self._spill.name) if self._spill else None)
+        try:
+            self._marks, self._unasked = marks.read(place)
+            marks.keep(self._connection, self._marks)
+            self._load(place, found)
+        except BaseException:
+            self.close()
+            raise
+
+    def _load(self, place: Layout, found: Survey) -> None:
+        history.name(self._connection, found.openings)
+        verdicts = loading.load(self._connection, place, found.paths, found.openings)
+        self._entries = [*found.archived, *found.moved]
+        loading.move(self._connection, found)
+        self._archive_files = archives.attach(self._connection, found.folder, found.archived)
+        if self.imported:
+            self._archive_files += [stored.events(self._connection, place, self.imported)]
         self._doubled = history.arrange(self._connection)
         history.note_pruned(self._connection, place)
-        for model in statements.MODELS[1:]:
-            self._connection.execute(f"create view {model} as " + statements.model(model))
+        self._make_models()
         days = sorted(place.metrics.glob("*.csv"))
         self._bad_metrics = metrics.load(self._connection, days)
-        self._judge(verdicts)
-        self.node_id = self._node_id(place)
+        self._judge(place, verdicts)
 
-    def _judge(self, verdicts: Sequence[Verdict]) -> None:
+    def _make_models(self) -> None:
+        self._set_variables()
+        stored = "stored" if self._archive_files else "stored_lines"
+        self._connection.execute("create macro stored() as table " + statements.model(stored))
+        for model in ("events", *statements.FOLDED):
+            self._connection.execute(f"create view {model} as " + statements.model(model))
+
+    def _set_variables(self) -> None:
+        self._connection.execute("set variable archive_files = ?", [self._archive_files])
+
+    def _judge(self, place: Layout, verdicts: Sequence[Verdict]) -> None:
         last = self._rows(statements.query("last_segment"))
         torn = [(verdict, verdict.torn_tail) for verdict in verdicts if verdict.torn_tail]
         # A segment with nothing but a torn line was being opened: nothing follows it either.
@@ -70,15 +113,43 @@ class Warehouse:
             tail for verdict, tail in torn if not verdict.lines or (tail.file,) in last
         ]
         torn_inside = [tail for _, tail in torn if tail not in self._torn_tails]
-        self._bad_lines = [bad for verdict in verdicts for bad in verdict.bad] + torn_inside
-        rows = self._rows("select count(*) from lines")[0][0]
-        quarantined, blank = len(self._bad_lines), sum(verdict.blank for verdict in verdicts)
-        lines = rows + self._doubled + quarantined + blank
-        self.ledger = Ledger(lines, rows, self._doubled, quarantined, blank)
+        kept = [bad for entry in self._entries for bad in entry.quarantine]
+        self._bad_lines = kept + [bad for one in verdicts for bad in one.bad] + torn_inside
+        self._unreadable = stored.unreadable(place) if self.imported else []
+        self.ledger = self._ledger(sum(verdict.blank for verdict in verdicts))
+        if not self.ledger.rows:
+            _require_own_log(place, self._bad_lines)
 
-    def _node_id(self, place: Layout) -> str:
-        named = self._rows(statements.query("node_id"))
-        return str(named[0][0]) if named else place.root.resolve().name
+    def _ledger(self, blank: int) -> Ledger:
+        if self.imported:
+            told, bad = self.imported.counts["rows"], len(self._unreadable)
+            return Ledger(told, told - bad, 0, bad, 0)
+        rows = self._rows("select count(*) from stored()")[0][0]
+        doubled = self._doubled + sum(entry.doubled for entry in self._entries)
+        blank += sum(entry.blank for entry in self._entries)
+        quarantined = len(self._bad_lines)
+        return Ledger(rows + doubled + quarantined + blank, rows, doubled, quarantined, blank)
+
+    def as_of(self, instant: Place) -> Self:
+        """The same warehouse as of ``instant``: its models over the events up to there.
+
+        ``instant`` is a time (without an offset it is UTC), a position, or ``writer:seq``. What
+        ``quarantine``, ``gaps`` and ``notes`` say is of the whole log. Close it before this one.
+        """
+        past = copy(self)
+        with interruptible():
+            cut = pasts.find(self._connection, instant)
+            past._connection = self._connection.cursor()
+            past._spill = past._present = None
+            past._set_variables()
+            pasts.enter(past._connection, cut)
+        return past
+
+    def turned_to(self, instant: Place) -> Self:
+        """As ``as_of``, where this one is needed no more: it is closed with the other."""
+        past = self.as_of(instant)
+        past._present = self
+        return past
 
     def _rows(self, query: str, params: Any = None) -> list[tuple[Any, ...]]:
         with interruptible():
@@ -103,8 +174,8 @@ class Warehouse:
     @property
     def quarantine(self) -> polars.DataFrame:
         """One row a line that is in no model: file, line, byte_offset, reason, text."""
-        bad = [*self._bad_lines, *self._bad_metrics]
-        return polars.DataFrame([asdict(line) for line in bad], schema=_QUARANTINE)
+        bad = [asdict(line) for line in (*self._bad_lines, *self._bad_metrics)]
+        return polars.DataFrame(bad + self._unreadable, schema=_QUARANTINE)
 
     @property
     def gaps(self) -> polars.DataFrame:
@@ -116,7 +187,7 @@ class Warehouse:
         """What makes every answer incomplete, a sentence each; empty for a whole log."""
         notes = [f"{line.file} line {line.line} (byte {line.byte_offset}) cannot be read: "
                  f"{line.reason}" for line in self._bad_lines]  # fmt: skip
-        return notes + self.losses
+        return notes + stored.notes(self._unreadable) + self.losses
 
     @property
     def losses(self) -> list[str]:
@@ -135,11 +206,17 @@ class Warehouse:
         told = [f"{line.file} ends in a torn line at byte {line.byte_offset}; the next append "
                 "cuts it" for line in self._torn_tails]  # fmt: skip
         told += [f"{line.file} line {line.line}: {line.reason}" for line in self._bad_metrics]
-        told += [f"the log was pruned: events 1 to {seq} of writer {name} are not in it"
-                 for name, seq in self._rows("from pruned order by short_name")]  # fmt: skip
+        told += [f"the log was pruned: events {first} to {last} of writer {name} are not in it"
+                 for name, first, last in self._rows(statements.query("pruned_away"))]  # fmt: skip
         if self._doubled:
             told.append(f"{counted(self._doubled, 'doubled line')} counted once")
+        told += stored.warnings(self.imported) if self.imported else []
         return told + self._unasked
+
+    @property
+    def silent(self) -> Mapping[str, str]:
+        """What an imported log cannot say, each with its sentence: cache, leases, workers, …"""
+        return self.imported.silent if self.imported else {}
 
     def metrics_gap(self) -> polars.DataFrame:
         """One row a worker and count that the metrics and the log tell differently."""
@@ -148,6 +225,10 @@ class Warehouse:
     def close(self) -> None:
         """Free the memory; relations made from this warehouse end with it."""
         self._connection.close()
+        if self._spill:
+            self._spill.cleanup()
+        if self._present:
+            self._present.close()
 
     def __enter__(self) -> Self:
         return self
@@ -161,18 +242,33 @@ class Warehouse:
         self.close()
 
 
-def open_warehouse(book: str | Path | None = None, *, out: str | Path | None = None) -> Warehouse:
+def open_warehouse(
+    book: str | Path | None = None,
+    *,
+    out: str | Path | None = None,
+    archive: str | Path | None = None,
+    as_of: Place = None,
+) -> Warehouse:
     """The warehouse of ``book``, else of TALLYBOOK_BOOK, ``./book`` or the sample book.
 
-    Raises BadInput where there is no book. A log with holes opens, with ``notes`` that name them.
+    ``as_of`` as in ``Warehouse.as_of``. Raises BadInput where there is no book, or where its log
+    is that of another program. A log with holes opens, with ``notes`` that name them.
     """
-    return Warehouse(layout.find_book_or_sample(book), Path(out) if out else None)
+    places = (Path(one) if one else None for one in (out, archive))
+    warehouse = Warehouse(layout.find_book_or_sample(book), *places)
+    return warehouse if as_of in (None, "") else warehouse.turned_to(as_of)
 
 
-def _connect() -> duckdb.DuckDBPyConnection:
-    """A DuckDB that reads no network and no variable of the caller, and counts time in UTC."""
-    connection = duckdb.connect(
-        config={"autoinstall_known_extensions": "false", "python_enable_replacements": "false"}
-    )
-    connection.execute("load icu; set TimeZone = 'UTC'")
-    return connection
+def _require_own_log(place: Layout, bad: Sequence[BadLine]) -> None:
+    """Raise BadInput where a log has lines, and not one of them is an event."""
+    if not bad:
+        return
+    first = bad[0]
+    said = f"{place.log / first.file} line {first.line}: {first.reason}"
+    if all(line.reason.startswith("v is ") for line in bad):
+        raise BadInput(f"{said}: the book is of a newer version; update tallybook")
+    if not any(line.text.startswith('{"v":') for line in bad):
+        raise BadInput(
+            f"{said}; no line of this log is an event of tallybook, so it is the log of another "
+            "program; name a book with --book DIR or TALLYBOOK_BOOK"
+        )

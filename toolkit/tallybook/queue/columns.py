@@ -19,6 +19,7 @@ from tallybook.order import Lock
 COLUMNS = tuple(name.removesuffix("_json") for name in Job._fields)
 _LOCK = tuple(field.name for field in fields(Lock))
 _NARROW = {"payload": "'' as payload", "result": "null as result"}
+_KEYED = _NARROW | {"payload": "substr(payload, 1, 1) as payload"}
 _ORDINAL = COLUMNS.index("ordinal")
 _ALL = range(len(COLUMNS))
 _MAY_BE_NULL = tuple(
@@ -45,6 +46,7 @@ def statements_of_jobs() -> Mapping[str, str]:
         "{columns}": ", ".join(COLUMNS),
         "{lock}": ", ".join(_LOCK),
         "{lock_marks}": ", ".join("?" * len(_LOCK)),
+        "{keyed}": ", ".join(_KEYED.get(name, name) for name in COLUMNS),
         "{narrow}": ", ".join(_NARROW.get(name, name) for name in COLUMNS),
     }
     found = {

@@ -35,7 +35,7 @@ class Queue(Protocol):
 
     def by_keys(self, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Job]:
         """{(topic, idempotency key): job} of the keys that jobs have: the open one, else the
-        newest; without payload and result."""
+        newest; without result, and of the payload but whether it is there."""
         ...
 
     def add(self, jobs: Iterable[Job]) -> None:

@@ -103,13 +103,13 @@ select {columns} from jobs where job_id = ?
 select {columns} from jobs where job_id in (select value from json_each(?))
 
 -- name: by_keys
--- the jobs that hold idempotency keys, or held them last, without payload and result;
+-- the jobs that hold idempotency keys, or held them last, without result, of the payload one letter;
 -- keys: [[topic, key], …]. a job without a key of its own has its id as the key
 with asked as (
   select json_extract(value, '$[0]') as asked_topic, json_extract(value, '$[1]') as key
   from json_each(?)
 )
-select {narrow} from jobs
+select {keyed} from jobs
 where ordinal in (
   select (
     select ordinal from jobs

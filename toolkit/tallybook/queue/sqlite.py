@@ -55,7 +55,7 @@ class SqliteQueue:
 
     def by_keys(self, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Job]:
         """{(topic, idempotency key): job} of the keys that jobs have: the open one, else the
-        newest; without payload and result."""
+        newest; without result, and of the payload but whether it is there."""
         found = self._many(_SQL["by_keys"], (orjson.dumps(keys).decode(),))
         return {(job.topic, job.idempotency_key): job for job in found}
 

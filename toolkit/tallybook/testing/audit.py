@@ -10,6 +10,7 @@ from tallybook.book import Book
 from tallybook.book.folding import fold_history, from_checkpoints
 from tallybook.book.store import marks
 from tallybook.event import Event
+from tallybook.job import Job
 from tallybook.layout import Layout
 from tallybook.log import anchor as anchors
 from tallybook.log.reader import history
@@ -32,8 +33,9 @@ def audit(path: str | Path) -> list[str]:
     """What is wrong with the book at ``path``, a line each; nothing where all promises hold.
 
     The log is whole; leases of a job never overlap and their tokens count up; no settle comes
-    after the end of its lease; the log folded anew equals state.db, jobs and cache alike.
-    Changes nothing but what opening a book repairs. Call it when nothing runs.
+    after the end of its lease; the log folded anew equals state.db, jobs and cache alike, but for
+    payloads that the log was not to keep. Changes nothing but what
+    opening a book repairs. Call it when nothing runs.
     """
     layout = Layout(Path(path))
     with Book.open(layout.root, create=False) as book:
@@ -42,12 +44,12 @@ def audit(path: str | Path) -> list[str]:
     found = [problem.reason for problem in verify(layout, marks(layout)).problems]
     found += _Leases().problems(layout)
     for folded_jobs, folded_entries in _folds(layout):
-        found += _unlike("job", folded_jobs, jobs)
+        found += _unlike("job", folded_jobs, _as_kept(jobs, folded_jobs))
         found += _unlike("cache entry", folded_entries, entries)
     return found
 
 
-def _folds(layout: Layout) -> Iterator[tuple[Mapping[str, object], Mapping[str, object]]]:
+def _folds(layout: Layout) -> Iterator[tuple[Mapping[str, Job], Mapping[str, object]]]:
     """What the log says, folded from its start, where it has one, and from each checkpoint."""
     if not anchors.read(layout):
         tables, _ = fold_history(layout)
@@ -105,6 +107,12 @@ class _Leases:
 
     def _tell(self, event: Event, what: str) -> None:
         self.found.append(f"seq {event.seq}: {event.name} of job {event['job_id']} {what}")
+
+
+def _as_kept(jobs: Mapping[str, Job], folded: Mapping[str, Job]) -> Mapping[str, Job]:
+    """``jobs`` without the payloads that the log was not to keep."""
+    lost = {job_id for job_id, job in folded.items() if job.payload_is_lost} & jobs.keys()
+    return {**jobs, **{job_id: jobs[job_id]._replace(payload_json="") for job_id in lost}}
 
 
 def _unlike(kind: str, folded: Mapping[str, object], kept: Mapping[str, object]) -> list[str]:

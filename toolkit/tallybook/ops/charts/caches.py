@@ -8,35 +8,31 @@ from tallybook.ops import cached, questions
 from tallybook.ops.charts import drawing
 from tallybook.ops.charts.drawing import BLUE, GREEN, GREY, ORANGE, RED, WIDTH, Chart
 from tallybook.ops.warehouse import Warehouse
-from tallybook.ops.windows import Instant
+from tallybook.ops.windows import WHOLE, Span
 
 _COMPARED = {"same": GREEN, "differs": RED, "only_log": ORANGE, "only_state": GREY}
 
 
-def cache_history(
-    warehouse: Warehouse,
-    *,
-    every: str = "auto",
-    since: Instant = None,
-    until: Instant = None,
-    zone: str = "UTC",
-) -> Chart:
+def cache_history(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
     """Keys in the cache over time, and the writes and invalidations of each window."""
     title = "The cache over time"
-    frame = questions.cache_changes(warehouse, every=every, since=since, until=until, zone=zone)
+    if "cache" in warehouse.silent:
+        return drawing.empty(title, warehouse.silent["cache"])
+    frame = questions.cache_changes(warehouse, span)
     if not frame.select("puts", "invalidations", "keys").sum_horizontal().sum():
         return drawing.empty(title, "the log has no cache entry in this span")
     alt = drawing.altair_module()
     base = alt.Chart(drawing.rows(frame))
     keys = base.mark_line(interpolate="step-after", color=BLUE, strokeWidth=1.8).encode(
-        x=drawing.time_axis(frame, "window_end", zone, quiet=True), y=alt.Y("keys:Q", title="keys")
+        x=drawing.time_axis(frame, "window_end", span.zone, quiet=True),
+        y=alt.Y("keys:Q", title="keys"),
     )
     names = ("puts", "invalidations")
     long = frame.unpivot(names, index=["window_start", "window_end"], variable_name="what",
                          value_name="changes").filter(polars.col("changes") > 0)  # fmt: skip
     drawn = alt.Chart(drawing.rows(long)).mark_bar(orient="vertical", stroke="white")
     bars = drawn.encode(
-        x=drawing.time_axis(frame, "window_start", zone),
+        x=drawing.time_axis(frame, "window_start", span.zone),
         x2="window_end:T",
         y=alt.Y("changes:Q", title="changes", stack="zero"),
         color=alt.Color("what:N", title=None, scale=drawing.colours(names, (ORANGE, RED))),
@@ -48,6 +44,8 @@ def cache_history(
 def cache_compared(warehouse: Warehouse) -> Chart:
     """How many keys of the log and of state.db agree."""
     title = "The cache: log against state.db"
+    if "cache" in warehouse.silent:
+        return drawing.empty(title, warehouse.silent["cache"])
     compared = cached.compare_cache(warehouse)
     if compared.is_empty():
         return drawing.empty(title, "neither the log nor state.db holds a cache entry")

@@ -8,7 +8,7 @@ from tallybook.ops import questions
 from tallybook.ops.charts import drawing
 from tallybook.ops.charts.drawing import HEIGHT, ORANGE, RED, WIDTH, Chart
 from tallybook.ops.warehouse import Warehouse
-from tallybook.ops.windows import Instant
+from tallybook.ops.windows import WHOLE, Span
 
 _NAMED = 6
 _KINDS = ("retried", "dead")
@@ -16,12 +16,10 @@ _OTHER = "(other)"
 _NOTHING = "no attempt failed in this span"
 
 
-def outcomes(
-    warehouse: Warehouse, *, since: Instant = None, until: Instant = None, zone: str = "UTC"
-) -> Chart:
+def outcomes(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
     """Attempts that were retried and jobs that died, a bar each reason."""
     title = "Failed attempts by reason"
-    frame = questions.outcomes(warehouse, since=since, until=until, zone=zone).head(20)
+    frame = questions.outcomes(warehouse, span).head(20)
     if frame.is_empty():
         return drawing.empty(title, _NOTHING)
     alt = drawing.altair_module()
@@ -47,17 +45,10 @@ def outcomes(
     return drawing.dressed(chart, title)
 
 
-def retries_by_reason(
-    warehouse: Warehouse,
-    *,
-    every: str = "auto",
-    since: Instant = None,
-    until: Instant = None,
-    zone: str = "UTC",
-) -> Chart:
+def retries_by_reason(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
     """Attempts that failed in each window, stacked by reason."""
     title = "Failed attempts over time"
-    frame = questions.failures(warehouse, every=every, since=since, until=until, zone=zone)
+    frame = questions.failures(warehouse, span)
     failed = frame.drop_nulls("reason")
     if failed.is_empty():
         return drawing.empty(title, _NOTHING)
@@ -75,7 +66,7 @@ def retries_by_reason(
         orient="vertical", stroke="white", strokeWidth=0.5
     )
     chart = bars.encode(
-        x=drawing.time_axis(frame, "window_start", zone),
+        x=drawing.time_axis(frame, "window_start", span.zone),
         x2="window_end:T",
         y=alt.Y("attempts:Q", title="attempts", stack="zero", axis=alt.Axis(tickMinStep=1)),
         color=alt.Color("reason:N", title=None, scale=drawing.colours(names)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import polars
@@ -11,7 +12,7 @@ from tallybook.ops.charts import drawing
 from tallybook.ops.charts.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, WIDTH, Chart
 from tallybook.ops.leases import stuck_leases
 from tallybook.ops.warehouse import Warehouse
-from tallybook.ops.windows import Instant
+from tallybook.ops.windows import WHOLE, Span
 
 _MOST_LANES = 24
 _MOST_STUCK = 500
@@ -19,24 +20,19 @@ _HOWS = ("expired", "refused", "reboot", "overdue", "late", "worker died")
 _COLOURS = (RED, PURPLE, "#000000", ORANGE, GREEN, GREY)
 
 
-def lease_lanes(
-    warehouse: Warehouse,
-    *,
-    every: str = "auto",
-    since: Instant = None,
-    until: Instant = None,
-    zone: str = "UTC",
-) -> Chart:
+def lease_lanes(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
     """How busy each worker was, and over it each lease that its holder did not end in time."""
     title = "Leases by worker"
-    every_window = questions.busy(warehouse, every=every, since=since, until=until, zone=zone)
+    every_window = questions.busy(warehouse, span)
     busy = every_window.drop_nulls("worker")
     if busy.is_empty():
-        return drawing.empty(title, "no lease was held in this span")
-    stuck = _stuck(warehouse, since, until, zone)
+        return drawing.empty(
+            title, warehouse.silent.get("workers", "no lease was held in this span")
+        )
+    stuck = _stuck(warehouse, span)
     lanes = _lanes(busy, stuck)
     shown = stuck.filter(polars.col("worker").is_in(lanes)).head(_MOST_STUCK)
-    x = drawing.time_axis(every_window, "window_start", zone)
+    x = drawing.time_axis(every_window, "window_start", span.zone)
     layers = [_busy(busy.filter(polars.col("worker").is_in(lanes)), lanes, x)]
     if shown.height:
         layers.append(_bars(shown, lanes))
@@ -46,16 +42,16 @@ def lease_lanes(
     return drawing.dressed(chart, title, _said(busy, lanes, stuck, shown))
 
 
-def _stuck(warehouse: Warehouse, since: Instant, until: Instant, zone: str) -> polars.DataFrame:
-    start, end = questions.span(warehouse, since, until, zone)
+def _stuck(warehouse: Warehouse, span: Span) -> polars.DataFrame:
+    start, end = questions.reach(warehouse, span)
     over = polars.coalesce("refused_at", "ended_at", "locked_until")
-    found = stuck_leases(warehouse, until=until, zone=zone).with_columns(over_at=over)
+    found = stuck_leases(warehouse, replace(span, since=None)).with_columns(over_at=over)
     inside = (polars.col("leased_at") < end) & (polars.col("over_at") >= start)
     clipped = found.filter(inside).with_columns(
         leased_at=polars.col("leased_at").clip(start, end),
         over_at=polars.col("over_at").clip(start, end),
     )
-    return clipped.with_columns(polars.col("leased_at", "over_at").dt.convert_time_zone(zone))
+    return clipped.with_columns(polars.col("leased_at", "over_at").dt.convert_time_zone(span.zone))
 
 
 def _lanes(busy: polars.DataFrame, stuck: polars.DataFrame) -> list[str]:

@@ -2,71 +2,60 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars
 
-from tallybook.ops import questions, windows
+from tallybook.errors import BadInput
+from tallybook.ops import periods, questions, windows
 from tallybook.ops.charts import drawing
 from tallybook.ops.charts.drawing import BLUE, HEIGHT, ORANGE, RED, WIDTH, Chart
+from tallybook.ops.periods import MARKS, MEASURES
 from tallybook.ops.warehouse import Warehouse
-from tallybook.ops.windows import Instant
+from tallybook.ops.windows import AUTO, WHOLE, Instant, Span
 
-_MEASURES = ("wait", "run", "total")
-_MARKS = ("p50", "p95", "p99")
+_SIDES = ("before", "after")
 
 
-def latency_bands(
-    warehouse: Warehouse,
-    *,
-    every: str = "auto",
-    since: Instant = None,
-    until: Instant = None,
-    zone: str = "UTC",
-) -> Chart:
+def latency_bands(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
     """p50, p95 and p99 of wait, run and total, by when the job was enqueued; a panel each."""
     title = "Latency by time of arrival"
-    frame = questions.latency(warehouse, every=every, since=since, until=until, zone=zone)
+    frame = questions.latency(warehouse, replace(span, every=span.every or AUTO))
     long = _long(frame, "window_start")
     if long["seconds"].null_count() == long.height:
         return drawing.empty(title, "no job of this span has started")
     alt = drawing.altair_module()
-    scale = drawing.colours(_MARKS, (BLUE, ORANGE, RED))
+    scale = drawing.colours(MARKS, (BLUE, ORANGE, RED))
     panels = [
         alt.Chart(drawing.rows(long.filter(polars.col("measure") == measure)))
         .mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=10))
         .encode(
-            x=drawing.time_axis(frame, "window_start", zone, quiet=measure != "total"),
+            x=drawing.time_axis(frame, "window_start", span.zone, quiet=measure != "total"),
             y=alt.Y("seconds:Q", title=f"{measure} (s)"),
             color=alt.Color("mark:N", title=None, scale=scale,
                             legend=alt.Legend(symbolType="stroke")),
-            strokeDash=alt.StrokeDash("mark:N", title=None, scale=drawing.dashes(_MARKS),
+            strokeDash=alt.StrokeDash("mark:N", title=None, scale=drawing.dashes(MARKS),
                                       legend=alt.Legend(symbolType="stroke")),
         )
         .properties(width=WIDTH, height=120)
-        for measure in _MEASURES
+        for measure in MEASURES
     ]  # fmt: skip
     n, still_open = frame["n"].sum(), frame["open"].sum()
     counted = f"{n:,} jobs ended, {still_open:,} open (not in the percentiles)"
     return drawing.dressed(alt.vconcat(*panels, spacing=8), title, counted)
 
 
-def latency_heatmap(
-    warehouse: Warehouse,
-    *,
-    every: str = "auto",
-    since: Instant = None,
-    until: Instant = None,
-    zone: str = "UTC",
-) -> Chart:
+def latency_heatmap(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
     """How many jobs took how long from due to end, by when they were enqueued."""
     title = "How long jobs take, by time of arrival"
-    frame = questions.latency_cells(warehouse, every=every, since=since, until=until, zone=zone)
+    frame = questions.latency_cells(warehouse, span)
     ended = frame.drop_nulls("from_s")
     if ended.is_empty():
         return drawing.empty(title, "no job of this span has ended")
     alt = drawing.altair_module()
     cells = alt.Chart(drawing.rows(ended)).mark_rect(tooltip=True)
     chart = cells.encode(
-        x=drawing.time_axis(frame, "window_start", zone),
+        x=drawing.time_axis(frame, "window_start", span.zone),
         x2="window_end:T",
         y=alt.Y("from_s:Q", title="total (s)", scale=alt.Scale(type="log", nice=False),
                 axis=alt.Axis(format="~g", tickCount=6)),
@@ -77,49 +66,62 @@ def latency_heatmap(
     return drawing.dressed(chart, title, f"{frame['jobs'].sum():,} jobs that ended")
 
 
-def before_after(warehouse: Warehouse, *, moment: Instant = None, zone: str = "UTC") -> Chart:
-    """Percentiles of the jobs enqueued before and after ``moment`` (the middle of the log)."""
+def before_after(
+    warehouse: Warehouse,
+    before: Span | None = None,
+    after: Span | None = None,
+    *,
+    moment: Instant = None,
+    zone: str = "UTC",
+) -> Chart:
+    """Percentiles of the jobs enqueued in two periods; without both, before and after ``moment``
+    (the middle of the log)."""
     title = "Before and after"
-    start, end = questions.span(warehouse, None, None, zone)
-    middle = windows.instant(moment, windows.named_zone(zone)) or start + (end - start) / 2
-    if not start < middle < end:
+    try:
+        halves = (before, after) if before and after else None
+        periods_ = halves or periods.halves(warehouse, Span(zone=zone), moment=moment)
+    except BadInput:
         return drawing.empty(title, "the log has jobs on one side of that moment only")
     sides = [
-        _long(questions.latency(warehouse, since=since, until=until, zone=zone)).with_columns(
+        _long(questions.latency(warehouse, replace(span, every=""))).with_columns(
             side=polars.lit(side)
         )
-        for side, since, until in (("before", start, middle), ("after", middle, end))
+        for side, span in zip(_SIDES, periods_, strict=True)
     ]
     long = polars.concat(sides).drop_nulls()
     if long.is_empty():
         return drawing.empty(title, "no job has started")
-    shown = middle.astimezone(windows.named_zone(zone))
-    return drawing.dressed(_dumbbells(long), title, f"split at {shown:%Y-%m-%d %H:%M:%S} ({zone})")
+    told = [_told(warehouse, side, span) for side, span in zip(_SIDES, periods_, strict=True)]
+    return drawing.dressed(_dumbbells(long), title, "; ".join(told))
+
+
+def _told(warehouse: Warehouse, side: str, span: Span) -> str:
+    zone = windows.named_zone(span.zone)
+    first, last = (at.astimezone(zone) for at in questions.reach(warehouse, span))
+    return f"{side}: {first:%Y-%m-%d %H:%M:%S} to {last:%Y-%m-%d %H:%M:%S} ({span.zone})"
 
 
 def _dumbbells(long: polars.DataFrame) -> Chart:
     alt = drawing.altair_module()
     base = alt.Chart(drawing.rows(long)).encode(
-        x=alt.X("seconds:Q", title="seconds"), y=alt.Y("mark:N", title=None, sort=list(_MARKS))
+        x=alt.X("seconds:Q", title="seconds"), y=alt.Y("mark:N", title=None, sort=list(MARKS))
     )
     points = base.mark_point(filled=True, size=110, opacity=0.9).encode(
-        color=alt.Color(
-            "side:N", title=None, scale=drawing.colours(("before", "after"), (ORANGE, BLUE))
-        ),
+        color=alt.Color("side:N", title=None, scale=drawing.colours(_SIDES, (ORANGE, BLUE))),
         shape=alt.Shape(
             "side:N",
             title=None,
-            scale=alt.Scale(domain=["before", "after"], range=["circle", "square"]),
+            scale=alt.Scale(domain=list(_SIDES), range=["circle", "square"]),
         ),
     )
     line = base.mark_line(color="#bbbbbb").encode(detail="mark:N")
     layered = alt.layer(line, points).properties(width=WIDTH - 60, height=70)
-    return layered.facet(row=alt.Row("measure:N", title=None, sort=list(_MEASURES)), spacing=6)
+    return layered.facet(row=alt.Row("measure:N", title=None, sort=list(MEASURES)), spacing=6)
 
 
 def _long(frame: polars.DataFrame, *index: str) -> polars.DataFrame:
     """One row a measure and percentile; null where nothing was measured, so that a line breaks."""
-    columns = [f"{measure}_{mark}_s" for measure in _MEASURES for mark in _MARKS]
+    columns = [f"{measure}_{mark}_s" for measure in MEASURES for mark in MARKS]
     long = frame.unpivot(columns, index=list(index), variable_name="name", value_name="seconds")
     parts = polars.col("name").str.split("_")
     return long.with_columns(measure=parts.list.get(0), mark=parts.list.get(1))

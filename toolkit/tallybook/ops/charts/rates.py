@@ -10,7 +10,7 @@ from tallybook.ops import questions
 from tallybook.ops.charts import drawing
 from tallybook.ops.charts.drawing import BLUE, GREEN, HEIGHT, ORANGE, RED, WIDTH, Chart
 from tallybook.ops.warehouse import Warehouse
-from tallybook.ops.windows import Instant
+from tallybook.ops.windows import WHOLE, Span
 
 _RATES = ("arrivals", "starts", "completions")
 _DEPTHS = ("pending", "leased", "dead")
@@ -23,17 +23,10 @@ _UNITS = {
 }
 
 
-def throughput(
-    warehouse: Warehouse,
-    *,
-    every: str = "auto",
-    since: Instant = None,
-    until: Instant = None,
-    zone: str = "UTC",
-) -> Chart:
+def throughput(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
     """Arrivals, starts and completions per second, a step a window."""
     title = "Throughput"
-    frame = questions.throughput(warehouse, every=every, since=since, until=until, zone=zone)
+    frame = questions.throughput(warehouse, span)
     if not frame.select(_RATES).sum_horizontal().sum():
         return drawing.empty(title, "no job arrived, started or ended in this span")
     alt = drawing.altair_module()
@@ -42,7 +35,7 @@ def throughput(
     long = long.with_columns(polars.col("what").str.strip_suffix("_per_s"))
     lines = alt.Chart(drawing.rows(long)).mark_line(interpolate="step-after", strokeWidth=1.8)
     chart = lines.encode(
-        x=drawing.time_axis(frame, "window_start", zone),
+        x=drawing.time_axis(frame, "window_start", span.zone),
         y=alt.Y("per_s:Q", title="jobs per second"),
         color=alt.Color("what:N", title=None, scale=drawing.colours(_RATES, (ORANGE, BLUE, GREEN))),
         strokeDash=alt.StrokeDash("what:N", title=None, scale=drawing.dashes(_RATES)),
@@ -50,24 +43,17 @@ def throughput(
     return drawing.dressed(chart, title, f"a step every {_width(frame)}")
 
 
-def depth(
-    warehouse: Warehouse,
-    *,
-    every: str = "auto",
-    since: Instant = None,
-    until: Instant = None,
-    zone: str = "UTC",
-) -> Chart:
+def depth(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
     """Jobs that are pending, leased or dead at the end of each window."""
     title = "Depth of the queue"
-    frame = questions.depth(warehouse, every=every, since=since, until=until, zone=zone)
+    frame = questions.depth(warehouse, span)
     if not frame.select(_DEPTHS).sum_horizontal().sum():
         return drawing.empty(title, "no job was open or dead in this span")
     alt = drawing.altair_module()
     long = frame.unpivot(_DEPTHS, index="window_end", variable_name="status", value_name="jobs")
     lines = alt.Chart(drawing.rows(long)).mark_line(interpolate="step-after", strokeWidth=1.8)
     chart = lines.encode(
-        x=drawing.time_axis(frame, "window_end", zone),
+        x=drawing.time_axis(frame, "window_end", span.zone),
         y=alt.Y("jobs:Q", title="jobs", axis=alt.Axis(tickMinStep=1)),
         color=alt.Color(
             "status:N", title=None, scale=drawing.colours(_DEPTHS, (ORANGE, BLUE, RED))

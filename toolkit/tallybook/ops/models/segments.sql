@@ -1,41 +1,36 @@
--- one row a segment: who wrote it, on which machine and boot, and what came before
-with opened as (
-    select *
-    from lines
-    where event = 'log.opened'
-    qualify row_number() over (partition by segment order by seq) = 1
-),
-spans as (
+-- one row a segment: who wrote it, on which machine and boot, what came before, which lines it has
+with loaded as (
     select
-        segment,
+        cast(segment as varchar) as segment,
         min(seq) as first_seq,
         max(seq) as last_seq,
         min(occurred_at) as first_at,
         max(occurred_at) as last_at,
-        count(*) as events
+        count(*) as events,
+        count(distinct seq) as numbers
     from lines
     group by segment
 ),
-named as (
-    select substr(writer, 1, 8) as short_name, min(writer) as writer
-    from opened
-    where writer is not null
-    group by substr(writer, 1, 8)
+spans as (
+    from loaded
+    union all by name
+    select segment, first_seq, last_seq, first_at, last_at, events, numbers from archived
 )
 select
     spans.segment,
-    coalesce(opened.writer, named.writer, split_part(spans.segment, '-', 1)) as writer,
-    opened.boot_id,
-    opened.node_id,
-    opened.host,
-    opened.versions,
-    opened.previous_writer,
-    opened.previous_seq,
+    openings.writer,
+    openings.ordinal,
+    openings.boot_id,
+    openings.node_id,
+    openings.host,
+    openings.versions,
+    openings.previous_writer,
+    openings.previous_seq,
     spans.first_seq,
     spans.last_seq,
     spans.first_at,
     spans.last_at,
-    spans.events
+    spans.events,
+    spans.numbers
 from spans
-left join opened on opened.segment = spans.segment
-left join named on named.short_name = split_part(spans.segment, '-', 1)
+inner join openings on openings.segment = spans.segment

@@ -2,9 +2,10 @@
 select
     (
         select count(*)
-        from jobs
-        where ($since::timestamptz is null or created_at >= $since::timestamptz)
-            and ($until::timestamptz is null or created_at < $until::timestamptz)
+        from events
+        where event = 'job.enqueued'
+            and ($since::timestamptz is null or occurred_at >= $since::timestamptz)
+            and ($until::timestamptz is null or occurred_at < $until::timestamptz)
     ) as jobs,
     (
         select count(*)

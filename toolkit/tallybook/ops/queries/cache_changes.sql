@@ -1,10 +1,5 @@
--- one row a window: writes and invalidations in it, and the keys in the cache at its end
-with windows as (
-    select
-        unnest($starts::timestamptz[]) as window_start,
-        unnest($ends::timestamptz[]) as window_end
-),
-steps as (
+-- one row a window: writes and invalidations between $since and $until, and the keys in the cache at its end
+with steps as (
     select
         occurred_at,
         change,
@@ -14,22 +9,31 @@ steps as (
 ),
 moved as (
     select
-        windows.window_end,
-        sum(steps.keys) as keys,
-        count(*) filter (where change = 'put' and steps.occurred_at >= windows.window_start) as puts,
-        count(*) filter (where change = 'invalidated' and steps.occurred_at >= windows.window_start) as invalidations
+        greatest(grain_of(occurred_at, $starts, $grain_us), 0) as grain,
+        sum(keys) as keys,
+        count(*) filter (where change = 'put' and occurred_at >= $since::timestamptz) as puts,
+        count(*) filter (where change = 'invalidated' and occurred_at >= $since::timestamptz) as invalidations
     from steps
-    inner join windows on steps.occurred_at < windows.window_end
-        and (steps.occurred_at >= windows.window_start or windows.window_start = (select min(window_start) from windows))
-    group by windows.window_end
+    where occurred_at < $until::timestamptz
+    group by 1
+),
+summed as (
+    select
+        grains.window_start,
+        sum(moved.keys) as keys,
+        sum(moved.puts) as puts,
+        sum(moved.invalidations) as invalidations
+    from moved
+    inner join grains_of($starts, $ends, $grain_us) as grains on grains.grain = moved.grain
+    group by grains.window_start
 )
 select
     windows.window_start,
     windows.window_end,
-    coalesce(moved.puts, 0) as puts,
-    coalesce(moved.invalidations, 0) as invalidations,
-    cast(coalesce(sum(moved.keys) over earlier, 0) as bigint) as keys
-from windows
-left join moved on moved.window_end = windows.window_end
+    cast(coalesce(summed.puts, 0) as bigint) as puts,
+    cast(coalesce(summed.invalidations, 0) as bigint) as invalidations,
+    cast(coalesce(sum(summed.keys) over earlier, 0) as bigint) as keys
+from windows_of($starts, $ends, $covered) as windows
+left join summed on summed.window_start = windows.window_start
 window earlier as (order by windows.window_start rows between unbounded preceding and current row)
 order by windows.window_start

@@ -1,37 +1,58 @@
 -- one row a hole: numbers of a writer that no readable line carries and that were not pruned
-with owned as (
-    select segments.writer, lines.seq
-    from lines
-    inner join segments on segments.segment = lines.segment
+with broken as (
+    select segment
+    from segments
+    where numbers <> last_seq - first_seq + 1
+),
+numbered as (
+    select
+        cast(writer as varchar) as writer,
+        seq,
+        seq - dense_rank() over (partition by writer order by seq) as island
+    from stored()
+    where cast(segment as varchar) in (select segment from broken)
+),
+islands as (
+    select writer, first_seq, last_seq
+    from segments
+    where numbers = last_seq - first_seq + 1
+    union all
+    select writer, min(seq) as first_seq, max(seq) as last_seq
+    from numbered
+    group by writer, island
 ),
 begun as (
-    select owned.writer, coalesce(max(pruned.last_seq), 0) as before_first
-    from owned
-    left join pruned on pruned.short_name = substr(owned.writer, 1, 8)
-    group by owned.writer
-),
-holed as (
-    select owned.writer, begun.before_first
-    from owned
-    inner join begun on begun.writer = owned.writer
-    group by owned.writer, begun.before_first
-    having count(distinct owned.seq) <> max(owned.seq) - begun.before_first
-        or min(owned.seq) <> begun.before_first + 1
+    select islands.writer, coalesce(max(pruned.last_seq), 0) as before_first
+    from islands
+    left join pruned on pruned.short_name = substr(islands.writer, 1, 8)
+    group by islands.writer
 ),
 steps as (
     select
-        owned.writer,
-        owned.seq,
-        coalesce(
-            lag(owned.seq) over (partition by owned.writer order by owned.seq), holed.before_first
+        islands.writer,
+        islands.first_seq,
+        greatest(
+            begun.before_first,
+            coalesce(
+                max(islands.last_seq) over (
+                    partition by islands.writer order by islands.first_seq, islands.last_seq
+                    rows between unbounded preceding and 1 preceding
+                ),
+                0
+            )
         ) as before
-    from owned
-    inner join holed on holed.writer = owned.writer
+    from islands
+    inner join begun on begun.writer = islands.writer
 ),
 missing as (
-    select writer, before + 1 as first_missing_seq, seq - 1 as last_missing_seq
+    select writer, before + 1 as first_missing_seq, first_seq - 1 as last_missing_seq
     from steps
-    where seq > before + 1
+    where first_seq > before + 1
+),
+repairs as (
+    select named_writer as writer, first_lost_seq, last_lost_seq
+    from stored()
+    where event = 'log.repaired'
 ),
 ends as (
     select writer, last_seq from segments
@@ -40,10 +61,9 @@ ends as (
     from segments
     inner join pruned on pruned.short_name = substr(segments.previous_writer, 1, 8)
     union all
-    select lines.writer, pruned.last_seq
-    from lines
-    inner join pruned on pruned.short_name = substr(lines.writer, 1, 8)
-    where lines.event = 'log.repaired'
+    select repairs.writer, pruned.last_seq
+    from repairs
+    inner join pruned on pruned.short_name = substr(repairs.writer, 1, 8)
     union all
     select marks.writer, pruned.last_seq
     from marks
@@ -67,13 +87,12 @@ lost_ends as (
 ),
 repaired as (
     select
-        lines.writer,
-        greatest(lines.first_lost_seq, coalesce(reached.last_seq, 0) + 1) as first_missing_seq,
-        lines.last_lost_seq as last_missing_seq
-    from lines
-    left join reached on reached.writer = lines.writer
-    where lines.event = 'log.repaired' and lines.first_lost_seq is not null
-        and lines.last_lost_seq > coalesce(reached.last_seq, 0)
+        repairs.writer,
+        greatest(repairs.first_lost_seq, coalesce(reached.last_seq, 0) + 1) as first_missing_seq,
+        repairs.last_lost_seq as last_missing_seq
+    from repairs
+    left join reached on reached.writer = repairs.writer
+    where repairs.first_lost_seq is not null and repairs.last_lost_seq > coalesce(reached.last_seq, 0)
 ),
 reached_short as (
     select substr(writer, 1, 8) as short_name, max(last_seq) as last_seq
