@@ -20,7 +20,7 @@ from typing import Any
 from hypothesis.stateful import RuleBasedStateMachine
 from machine_book import BookModel
 from machine_model import KeyTaken, TopicFull
-from machine_order import RULES, SECOND, TOML, Row
+from machine_order import LIMITED, RULES, SECOND, TOML, Row
 
 from tallybook import Book
 from tallybook.book.folding import fold_history
@@ -58,9 +58,10 @@ class Steps(RuleBasedStateMachine):
         self.who = self.steps = 0
         self.is_sound = False
 
-    def make_book(self, store: str) -> None:
+    def make_book(self, store: str, is_limited: bool) -> None:
         self.root.mkdir()
-        tables = (TOML.format(topic, **rules) for topic, rules in RULES.items())
+        self.model.rules = LIMITED if is_limited else RULES
+        tables = (TOML.format(topic, **rules) for topic, rules in self.model.rules.items())
         cache = f'[cache]\nstore = "{store}"\nflush_interval_ms = 1\n'
         words = "".join([*tables, cache, "[log]\nsegment_bytes = 1024\n"])
         (self.root / "book.toml").write_text(words)

@@ -33,11 +33,12 @@ class BookMachine(Steps):
 
     @initialize(
         store=st.sampled_from(["sqlite", "json"]),
+        is_limited=st.booleans(),
         new=st.lists(NEW, max_size=5),
         puts=st.lists(PUT, max_size=3),
     )
-    def begin(self, store: str, new: list[Row], puts: list[Row]) -> None:
-        self.make_book(store)
+    def begin(self, store: str, is_limited: bool, new: list[Row], puts: list[Row]) -> None:
+        self.make_book(store, is_limited)
         for one in new:
             self.enqueue([one], None)
         for put in puts:
@@ -125,8 +126,12 @@ class BookMachine(Steps):
             return {self.labels[n] for n in turn.refused}, [job.job_id for job in turn.jobs]
 
         def plan(model: BookModel) -> tuple[set[str], list[str]]:
+            if want is None:
+                return model.settle(list(rows)), []
+            chosen = None if model.lets_through(rows) else model.choose(want.topics, want.limit)
             refused = model.settle(list(rows))
-            return refused, model.claim(want.worker, want.topics, want.limit, 20) if want else []
+            chosen = chosen or model.choose(want.topics, want.limit)
+            return refused, model.take(want.worker, 20, *chosen)
 
         self.step(act, plan, fault)
 
