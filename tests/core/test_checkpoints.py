@@ -93,6 +93,16 @@ def test_a_fold_from_a_checkpoint_gives_what_the_whole_log_gives(tmp_path: Path,
         assert state(root)[:2] == before[:2]
 
 
+def test_a_checkpoint_of_a_book_with_no_event_yet_tells_of_no_loss(tmp_path: Path) -> None:
+    layout = Layout(tmp_path / "b")
+    Book.open(layout.root).close()
+    checkpoint(layout)
+    with Book.open(layout.root) as book:
+        book.enqueue("a", 1)
+    assert "log.repaired" not in {event["event"] for event in events(layout.root)}
+    assert is_whole(layout)
+
+
 def test_a_fold_reads_only_what_comes_after_the_checkpoint(tmp_path: Path) -> None:
     layout = lived(tmp_path / "b")
     checkpoint(layout)

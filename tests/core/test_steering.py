@@ -52,6 +52,22 @@ def test_a_requeued_dead_letter_begins_anew_and_the_log_says_why(
     assert claim(book).job_id == job_id
 
 
+@pytest.mark.parametrize("end", [None, "done"])
+def test_a_dead_letter_whose_key_another_job_has_meanwhile_is_passed_over_and_counted(
+    book: Book, command: Command, clock: FakeClock, end: str | None
+) -> None:
+    old = book.enqueue("a", 1, idempotency_key="k").job_id
+    book.settle(outcome(book, claim(book), "dead"))
+    free = dead(book)
+    clock.advance(10 * 86400)
+    assert book.enqueue("a", 1, idempotency_key="k").is_new
+    if end:
+        book.settle(outcome(book, claim(book), end))
+    told = command("jobs", "requeue", "--topic", "a")
+    assert (told["matched"], told["requeued"], told["passed_over"]) == (2, 1, 1)
+    assert (job_of(book, old).status, job_of(book, free).status) == ("dead", "pending")
+
+
 def test_a_discarded_dead_letter_is_cancelled_and_can_be_requeued_when_asked_for(
     book: Book, command: Command
 ) -> None:

@@ -18,8 +18,8 @@ def new_job_ids(number: int) -> list[str]:
     """UUIDv7 (RFC 9562, 5.7) as text, in order: they sort by the millisecond they were made in."""
     at = f"{time.time_ns() // 1_000_000:012x}"
     head, dice = f"{at[:8]}-{at[8:]}-7", os.urandom(10 * number).hex()
-    drawn = (dice[start : start + 20] for start in range(0, 20 * number, 20))
-    return sorted(f"{head}{d[17:]}-{_VARIANT[d[0]]}{d[1:4]}-{d[4:16]}" for d in drawn)
+    drawn = [dice[start : start + 20] for start in range(0, 20 * number, 20)]
+    return sorted([f"{head}{d[17:]}-{_VARIANT[d[0]]}{d[1:4]}-{d[4:16]}" for d in drawn])
 
 
 def new_writer_id() -> str:

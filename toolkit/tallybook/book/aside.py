@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections import Counter
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
@@ -39,7 +38,10 @@ def in_tables(store: Store) -> MemoryTables:
     """All rows of a store in memory."""
     jobs = {job.job_id: job for job in store.queue.select(Selection(), -1)}
     entries = {entry.key: entry for entry in store.cache.scan()}
-    return MemoryTables(jobs, entries, store.queue.topics(), store.boot_id)
+    ordering = store.queue.ordering
+    locks = {lock.resource: lock for lock, _ in ordering.locks()}
+    topics, buckets = store.queue.topics(), ordering.buckets()
+    return MemoryTables(jobs, entries, topics, store.boot_id, locks, buckets)
 
 
 def kept_tables(path: Path) -> MemoryTables | None:
@@ -157,7 +159,10 @@ def _fill(connection: sqlite3.Connection, tables: MemoryTables, position: Positi
             connection.execute(statement)
     store = Store(connection)
     store.queue.add(tables.jobs.values())
-    store.queue.count(Counter((job.topic, job.status) for job in tables.jobs.values()))
+    store.queue.count(stores.counted({}, tables.jobs))
+    store.queue.ordering.put_locks(tables.locks.values())
+    for topic, full_us in tables.buckets.items():
+        store.put_bucket(topic, full_us)
     store.cache.put_all(tables.entries.values())
     for topic, status in tables.topics.items():
         store.put_topic(topic, status)

@@ -8,7 +8,7 @@ changes it did.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from tallybook.book.store import Store
@@ -16,7 +16,7 @@ from tallybook.clock import Moment
 from tallybook.event import Event
 from tallybook.job import Job
 
-Decide = Callable[[Store, Moment], Sequence[Event]]
+Decide = Callable[[Store, Moment], Iterable[Event]]
 
 
 @dataclass

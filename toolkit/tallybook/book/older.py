@@ -1,7 +1,8 @@
 """State files of an older version, read column by name into the tables of this one.
 
-A column that they lack has what the fold of events as old gives it: the default of its field. So
-a checkpoint of a log that was pruned, and payloads that state.db alone has, outlive an upgrade.
+A column that they lack has what the fold of events as old gives it: the default of its field, or
+its place in an order that they did not keep. So a checkpoint of a log that was pruned, and
+payloads that state.db alone has, outlive an upgrade.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from tallybook import transitions
 from tallybook.book import store as stores
 from tallybook.entry import Entry
 from tallybook.fold import MemoryTables
-from tallybook.job import Job
+from tallybook.job import Job, Status
 from tallybook.log.chain import Position
+from tallybook.order import upgraded_lock
 from tallybook.queue.columns import COLUMNS
 
 OLDEST = 5
@@ -39,7 +42,7 @@ def read(path: Path) -> tuple[MemoryTables, Position]:
     """All rows of an older state, and where it stands. Raises sqlite3.DatabaseError."""
     with closing(_connect(path)) as connection:
         at = _position(connection)
-        jobs = (Job(**row) for row in _rows(connection, "jobs", _JOB))
+        jobs = (transitions.upgraded(Job(**row)) for row in _rows(connection, "jobs", _JOB))
         entries = (_entry(row) for row in _rows(connection, "cache", _ENTRY))
         tables = MemoryTables(
             {job.job_id: job for job in jobs},
@@ -47,7 +50,18 @@ def read(path: Path) -> tuple[MemoryTables, Position]:
             {row["topic"]: row["status"] for row in connection.execute("select * from topics")},
             at.boot_id,
         )
+    _place(tables)
     return tables, at
+
+
+def _place(tables: MemoryTables) -> None:
+    """Give the jobs with an ordering key or a resource their places, which older states lack."""
+    ordered = [job for job in tables.jobs.values() if job.ordering_key or job.resource]
+    for job in ordered:
+        if job.resource and job.status == Status.LEASED:
+            tables.put_lock(upgraded_lock(job, tables.boot_id))
+    for job in ordered:
+        tables.touch(job)
 
 
 def _connect(path: Path) -> sqlite3.Connection:

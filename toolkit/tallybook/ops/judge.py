@@ -188,10 +188,24 @@ def _bad(verdict: Verdict, number: int, line: bytes, reason: str) -> BadLine:
 def refusal(line: bytes) -> str | None:
     """Why ``line`` is no readable event; None where it is one."""
     try:
-        _check(_parsed_fast(line) or _parse(line))
+        _checked(line)
     except _Refused as error:
         return str(error)
     return None
+
+
+def event(line: bytes) -> dict[str, Any] | None:
+    """The fields of ``line``; None where it is no readable event."""
+    try:
+        return _checked(line)
+    except _Refused:
+        return None
+
+
+def _checked(line: bytes) -> dict[str, Any]:
+    fields = _parsed_fast(line) or _parse(line)
+    _check(fields)
+    return fields
 
 
 def _parsed_fast(line: bytes) -> dict[str, Any] | None:

@@ -20,6 +20,7 @@ from tallybook.clock import Moment
 from tallybook.job import Job
 
 _ABOVE_ALL = 10**9
+NO_ROOMS: Mapping[str, int] = {}
 
 
 class Claiming:
@@ -29,17 +30,26 @@ class Claiming:
         self._connection = connection
         self._sql = sql
 
-    def ready(self, moment: Moment, topics: Sequence[str], limit: int) -> list[Job]:
-        """Pending jobs that are due, of ``topics`` (none: of any) that are not paused."""
+    def ready(
+        self, moment: Moment, topics: Sequence[str], limit: int, rooms: Mapping[str, int]
+    ) -> list[Job]:
+        """Pending jobs that are due, of ``topics`` (none: of any) that are not paused; of a topic
+        at most as many as ``rooms`` has for it, of a resource one."""
         asked = {"boot_us": moment.boot_us, "now": moment.wall()}
         delayed, dated, paused = self._connection.execute(self._sql["aside"], asked).fetchone()
         wanted = self._running(topics) if paused or not topics else topics
-        found = self._ready(wanted, limit)
-        if not (delayed or dated):
-            return found
-        found += self._waited("delayed", wanted, moment.boot_us, limit) if delayed else []
-        found += self._waited("dated", wanted, asked["now"], limit) if dated else []
-        return sorted(found, key=_due)[:limit]
+        limits = {topic: min(rooms.get(topic, limit), limit) for topic in wanted}
+        limits = {topic: room for topic, room in limits.items() if room > 0}
+        if not limits:
+            return []
+        found = self._ready(limits, limit)
+        if delayed or dated:
+            found += self._waited("delayed", limits, moment.boot_us) if delayed else []
+            found += self._waited("dated", limits, asked["now"]) if dated else []
+            found.sort(key=_due)
+        if rooms or any(job.resource for job in found):
+            found = list(fitting(found, limits))
+        return found[:limit]
 
     def pending_topics(self) -> list[str]:
         """Topics with pending jobs, paused or not."""
@@ -58,25 +68,24 @@ class Claiming:
         running = (topic for topic in self.pending_topics() if topic not in paused)
         return [topic for topic in running if not topics or topic in topics]
 
-    def _ready(self, topics: Sequence[str], limit: int) -> list[Job]:
-        if len(topics) == 1:
-            return self._many("ready", (topics[0], limit))
-        asked = {"topics": orjson.dumps(topics).decode(), "limit": limit}
+    def _ready(self, limits: Mapping[str, int], limit: int) -> list[Job]:
+        if len(limits) == 1:
+            return self._many("ready", next(iter(limits.items())))
+        asked = {"topics": orjson.dumps(list(limits)).decode(), "limit": limit}
         heads = self._connection.execute(self._sql["heads"], asked).fetchall()
         ordinals = [heads[0][2]] if heads else []
         if limit > 1:  # no topic but those of the first heads can have one of the first jobs
-            keys = (key for topic, *_ in heads for key in self._keys(topic, limit))
+            keys = (key for topic, *_ in heads for key in self._keys(topic, limits[topic]))
             ordinals = [ordinal for _, ordinal in sorted(keys, key=_rank)[:limit]]
         return sorted(self._many("by_ordinals", (orjson.dumps(ordinals).decode(),)), key=_age)
 
     def _keys(self, topic: str, limit: int) -> Iterable[tuple[int, int]]:
         return self._connection.execute(self._sql["ready_keys"], (topic, limit))
 
-    def _waited(self, kind: str, topics: Iterable[str], until: object, limit: int) -> list[Job]:
+    def _waited(self, kind: str, limits: Mapping[str, int], until: object) -> list[Job]:
         """The first due jobs of a kind that waits: priority by priority of each topic."""
         found: list[Job] = []
-        for topic in topics:
-            left = limit
+        for topic, left in limits.items():
             for priority in self.priorities(kind, topic):
                 due = self._many(kind, (topic, priority, until, left))
                 found += due
@@ -92,6 +101,17 @@ class Claiming:
 
     def _many(self, name: str, values: tuple[Any, ...]) -> list[Job]:
         return [Job._make(row) for row in self._connection.execute(self._sql[name], values)]
+
+
+def fitting(jobs: Iterable[Job], rooms: Mapping[str, int]) -> Iterator[Job]:
+    """Those of ``jobs`` that may be claimed together: of a topic at most as many as ``rooms`` has
+    for it, of a resource one."""
+    left, taken = dict(rooms), set[str]()
+    for job in jobs:
+        if left.get(job.topic, 1) > 0 and job.resource not in taken:
+            left[job.topic] = left.get(job.topic, _ABOVE_ALL) - 1
+            taken |= {job.resource} if job.resource else set()
+            yield job
 
 
 def _rank(key: tuple[int, int]) -> tuple[int, int]:

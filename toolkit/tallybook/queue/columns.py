@@ -7,15 +7,17 @@ that it binds, and SQLite passes by the indexes of a column that is not named.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from itertools import compress, groupby, repeat
 from operator import is_, itemgetter
 
 from tallybook import statements
 from tallybook.job import Job
+from tallybook.order import Lock
 
 COLUMNS = tuple(name.removesuffix("_json") for name in Job._fields)
+_LOCK = tuple(field.name for field in fields(Lock))
 _NARROW = {"payload": "'' as payload", "result": "null as result"}
 _KEYED = _NARROW | {"payload": "substr(payload, 1, 1) as payload"}
 _ORDINAL = COLUMNS.index("ordinal")
@@ -38,13 +40,20 @@ class Write:
 
 
 def statements_of_jobs() -> Mapping[str, str]:
-    """The statements of ``queue.sql``; a row that they read or write is a ``Job``."""
+    """The statements of this package; a row of jobs that they read or write is a ``Job``, a row of
+    locks a ``Lock``."""
     filled = {
         "{columns}": ", ".join(COLUMNS),
+        "{lock}": ", ".join(_LOCK),
+        "{lock_marks}": ", ".join("?" * len(_LOCK)),
         "{keyed}": ", ".join(_KEYED.get(name, name) for name in COLUMNS),
         "{narrow}": ", ".join(_NARROW.get(name, name) for name in COLUMNS),
     }
-    found = dict(statements.load("tallybook.queue", "queue.sql"))
+    found = {
+        name: text
+        for file in ("queue.sql", "order.sql")
+        for name, text in statements.load("tallybook.queue", file).items()
+    }
     for name, text in found.items():
         for mark, words in filled.items():
             text = text.replace(mark, words)

@@ -46,8 +46,13 @@ class Queue(Protocol):
         """Keep the new state of jobs that are here, of each as it was read and as it is now."""
         ...
 
-    def count(self, changes: Mapping[tuple[str, str], int]) -> None:
-        """So many more jobs (less, where negative) have a status: {(topic, status): number}."""
+    def place(self, jobs: Iterable[Job]) -> None:
+        """Keep the new places of jobs that are here, in their lines and before their resources."""
+        ...
+
+    def count(self, changes: Mapping[tuple[str, str], tuple[int, int]]) -> None:
+        """So many more jobs (less, where negative) have a status: {(topic, status): (number,
+        bytes of payloads)}."""
         ...
 
     def drop(self, job_id: str) -> None:
@@ -58,8 +63,11 @@ class Queue(Protocol):
         """The open jobs that are leased, wait for an instant of boot time, or expire at one."""
         ...
 
-    def ready(self, moment: Moment, topics: Sequence[str], limit: int) -> list[Job]:
-        """Pending jobs that are due, by priority (higher first), due time, age."""
+    def ready(
+        self, moment: Moment, topics: Sequence[str], limit: int, rooms: Mapping[str, int] = ...
+    ) -> list[Job]:
+        """Pending jobs that may be claimed, by priority (higher first), due time, age; of a topic
+        at most as many as ``rooms`` has for it, of a resource one."""
         ...
 
     def late(self, moment: Moment, limit: int) -> list[Job]:

@@ -14,9 +14,10 @@ import orjson
 
 from tallybook.clock import Moment, from_text
 from tallybook.job import Job
-from tallybook.queue.claiming import Claiming
+from tallybook.queue.claiming import NO_ROOMS, Claiming
 from tallybook.queue.columns import additions, changes, statements_of_jobs
 from tallybook.queue.contract import Selection
+from tallybook.queue.ordering import Ordering
 
 _SQL = statements_of_jobs()
 _CHOSEN = {
@@ -26,9 +27,9 @@ _CHOSEN = {
     "cancelled": "indexed by jobs_cancelled where status = 'cancelled'",
     "done": "where status = 'done'",
     "waiting": "indexed by jobs_waiting"
-    " where status = 'pending' and (due_boot_us > 0 or due_at > '')",
-    "ready": "indexed by jobs_ready where status = 'pending' and due_boot_us = 0 and due_at = ''"
-    " and topic = :of_topic and priority = :of_priority",
+    " where status = 'pending' and (waits_for is not null or due_boot_us > 0 or due_at > '')",
+    "ready": "indexed by jobs_ready where status = 'pending' and waits_for is null"
+    " and due_boot_us = 0 and due_at = '' and topic = :of_topic and priority = :of_priority",
 }  # each status by its index where it has one; pending is waiting, and ready for each priority
 _SELECT = {name: _SQL["select"].replace("{chosen}", words) for name, words in _CHOSEN.items()}
 SCHEMA = _SQL["schema"]
@@ -36,11 +37,13 @@ _ORDINAL = Job._fields.index("ordinal")
 
 
 class SqliteQueue:
-    """The jobs of one book, over a connection that the book owns."""
+    """The jobs of one book, over a connection that the book owns. ``ordering`` has their lines,
+    locks and buckets."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._claiming = Claiming(connection, _SQL)
+        self.ordering = Ordering(connection, _SQL)
 
     def get(self, job_id: str) -> Job | None:
         """The job of that id."""
@@ -66,9 +69,15 @@ class SqliteQueue:
         for text, rows in changes(jobs):
             self._connection.executemany(text, rows)
 
-    def count(self, changes: Mapping[tuple[str, str], int]) -> None:
-        """So many more jobs (less, where negative) have a status: {(topic, status): number}."""
-        rows = [(*key, number) for key, number in changes.items() if number]
+    def place(self, jobs: Iterable[Job]) -> None:
+        """Keep the new places of jobs that are here, in their lines and before their resources."""
+        rows = ((job.line, job.waits_for, job.ordinal) for job in jobs)
+        self._connection.executemany(_SQL["place"], rows)
+
+    def count(self, changes: Mapping[tuple[str, str], tuple[int, int]]) -> None:
+        """So many more jobs (less, where negative) have a status: {(topic, status): (number,
+        bytes of payloads)}."""
+        rows = [(*key, *more) for key, more in changes.items() if any(more)]
         self._connection.executemany(_SQL["count"], rows)
 
     def drop(self, job_id: str) -> None:
@@ -79,9 +88,16 @@ class SqliteQueue:
         """The open jobs that are leased, wait for an instant of boot time, or expire at one."""
         return self._many(_SQL["timed"], ())
 
-    def ready(self, moment: Moment, topics: Sequence[str], limit: int) -> list[Job]:
-        """Pending jobs that are due, by priority (higher first), due time, age."""
-        return self._claiming.ready(moment, topics, limit)
+    def ready(
+        self,
+        moment: Moment,
+        topics: Sequence[str],
+        limit: int,
+        rooms: Mapping[str, int] = NO_ROOMS,
+    ) -> list[Job]:
+        """Pending jobs that may be claimed, by priority (higher first), due time, age; of a topic
+        at most as many as ``rooms`` has for it, of a resource one."""
+        return self._claiming.ready(moment, topics, limit, rooms)
 
     def late(self, moment: Moment, limit: int) -> list[Job]:
         """Leased jobs whose lease has run out by boot time."""

@@ -16,8 +16,8 @@ from tallybook.layout import Layout
 from tallybook.log import anchor as anchors
 from tallybook.log import manifest as manifests
 from tallybook.log.chain import NO_HASH
+from tallybook.log.marks import Mark
 from tallybook.log.reader import Segment, segments
-from tallybook.log.verify import Mark
 from tallybook.recover import ordering
 from tallybook.recover.evidence import BadPlace, Judged, Told, opened_inside
 from tallybook.recover.judging import Asked, judge

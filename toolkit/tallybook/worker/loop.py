@@ -225,6 +225,7 @@ class Worker:
             self._counters,
             is_held,
             lambda until_us: self._running.extended(job.job_id, until_us),
+            held.started_at,
         )
         if self._stopping.why(job.job_id) == TIMED_OUT:
             outcome = as_timed_out(outcome, job)
@@ -248,7 +249,7 @@ class Worker:
         try:
             if self._drain and not _has_open_jobs(book, self._topics):
                 return True
-            wake.wait(min(longest_s, book.next_due_s() or longest_s))
+            wake.wait(min(longest_s, book.next_due_s(self._topics) or longest_s))
         except NotNow as error:
             self._patience.again_later(error)
         return False

@@ -26,7 +26,9 @@ def lease_lanes(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
     every_window = questions.busy(warehouse, span)
     busy = every_window.drop_nulls("worker")
     if busy.is_empty():
-        return drawing.empty(title, "no lease was held in this span")
+        return drawing.empty(
+            title, warehouse.silent.get("workers", "no lease was held in this span")
+        )
     stuck = _stuck(warehouse, span)
     lanes = _lanes(busy, stuck)
     shown = stuck.filter(polars.col("worker").is_in(lanes)).head(_MOST_STUCK)

@@ -18,4 +18,8 @@ create or replace macro moment(cell) as make_timestamptz(epoch_us(try_cast(cell 
 
 create or replace macro moment_fits(cell) as
     cell is null
-    or (try_cast(cell as timestamp) is not null and cell like '____-__-__T__:__:__%Z' and length(cell) <= 27);
+    or (
+        try_cast(cell as timestamp) is not null
+        and cell like '____-__-__T__:__:__%Z' and length(cell) <= 27 and cell > '0001'
+        and substr(cell, 12, 2) <> '24' and not contains(cell, ' ') and not contains(cell, '.Z')
+    );
