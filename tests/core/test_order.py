@@ -222,3 +222,19 @@ def test_a_state_that_lags_behind_catches_up_with_all_places_lines_and_locks(
     with Book.open(root, clock=clock) as book:
         assert live(book) == wanted
         require_order(book)
+
+
+def test_a_state_that_lags_behind_lets_nobody_pass_who_has_lost_the_front(tmp_path: Path) -> None:
+    root, aside = tmp_path / "lag", tmp_path / "old.db"
+    with Book.open(root) as book:
+        first, second = line(book, 2)
+        book.steer("cancel", [first], "by hand")
+        book._journal._store.connection.execute("vacuum into ?", (str(aside),))
+        book.steer("requeue", [first], "by hand")
+        assert claim(book).job_id == first
+    for path in root.glob("state.db*"):
+        path.unlink()
+    aside.replace(root / "state.db")
+    with Book.open(root) as book:
+        assert job_of(book, second).waits_for == "ordering_key"
+        assert book.claim("w2") is None
