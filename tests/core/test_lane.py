@@ -27,13 +27,13 @@ def ended(book: Book, job: Job, run_ms: float) -> Settled:
     return Settled(replace(outcome(book, job), duration_ms=run_ms))
 
 
-def test_short_runs_make_the_next_claim_larger_up_to_32(book: Book) -> None:
+def test_short_runs_make_the_next_claim_larger_up_to_128(book: Book) -> None:
     book.enqueue("a", 1)
     job, lane, sizes = claim(book), Lane(), []
-    for _ in range(7):
+    for _ in range(9):
         lane.end(job, ended(book, job, 0.1), 0.0)
         sizes.append(lane.limit)
-    assert sizes == [2, 4, 8, 16, 32, 32, 32]
+    assert sizes == [2, 4, 8, 16, 32, 64, 128, 128, 128]
 
 
 def test_a_worker_that_is_stopped_as_it_claims_hands_back_and_claims_nothing_more(

@@ -13,6 +13,7 @@ import pytest
 from core_steps import claim, events, names, outcome, segments
 
 from tallybook import Book
+from tallybook.book import New, checkpoints
 from tallybook.book.store import marks
 from tallybook.errors import BadInput, LogDamaged
 from tallybook.layout import Layout
@@ -75,6 +76,70 @@ def test_a_torn_tail_is_cut_told_and_followed_by_a_line_of_its_own(tmp_path: Pat
     assert [line["event"] for line in added] == ["log.repaired", "job.enqueued"]
     assert (added[0]["reason"], added[0]["bytes"]) == ("torn_tail", 32)
     assert checked(tmp_path / "b").complete
+
+
+PAGE = 4096
+FIRST, MIDDLE, LAST = range(3)
+
+
+def hole(root: Path, page: int, *, then: str = "") -> tuple[Path, int]:
+    """A book whose last write but ``then`` has zeros for one of its pages; its segment, and where
+    that write begins."""
+    clock = FakeClock()
+    with Book.open(root, clock=clock) as book:
+        book.enqueue("a", "first")
+        (segment,) = segments(book)
+        begins = segment.stat().st_size
+        clock.advance(1)
+        book.enqueue_many([New("a", "x" * 600) for _ in range(30)])
+        ends = segment.stat().st_size
+        clock.advance(1)
+        if then == "enqueue":
+            book.enqueue("a", "acknowledged")
+        if then == "checkpoint":
+            checkpoints.make(book.layout, clock.moment().wall())
+    pages = range(begins // PAGE, ends // PAGE + 1)
+    start = max(begins, {FIRST: pages[0], MIDDLE: pages[2], LAST: pages[-1]}[page] * PAGE)
+    data = bytearray(segment.read_bytes())
+    end = min(start // PAGE * PAGE + PAGE, ends)
+    data[start:end] = bytes(end - start)
+    segment.write_bytes(data)
+    for path in root.glob("state.db*"):
+        path.unlink()
+    return segment, begins
+
+
+@pytest.mark.parametrize("page", [FIRST, MIDDLE, LAST])
+def test_a_page_that_is_missing_of_a_write_that_was_not_synced_is_cut_with_all_behind_it(
+    tmp_path: Path, page: int
+) -> None:
+    root = tmp_path / "b"
+    segment, begins = hole(root, page)
+    size = segment.stat().st_size
+    assert checked(root).complete
+    with Book.open(root, clock=FakeClock()) as book:
+        kept = book.counts()["a"]["pending"]
+        book.enqueue("a", "next")
+    (told,) = [line for line in events(root) if line["event"] == "log.repaired"]
+    assert (kept == 1) == (page == FIRST)
+    assert told["reason"] == "torn_tail"
+    assert (told["bytes"] == size - begins) == (page == FIRST)
+    assert checked(root).complete
+
+
+@pytest.mark.parametrize(
+    ("page", "then"),
+    [*((page, "enqueue") for page in (FIRST, MIDDLE, LAST)), (MIDDLE, "checkpoint")],
+)
+def test_a_page_that_is_missing_of_what_was_acknowledged_is_damage(
+    tmp_path: Path, page: int, then: str
+) -> None:
+    segment, _ = hole(tmp_path / "b", page, then=then)
+    for path in (tmp_path / "b" / "checkpoints").glob("*.db"):
+        path.unlink()
+    with pytest.raises(LogDamaged, match=rf"{segment.name} byte \d+: not JSON"):
+        Book.open(tmp_path / "b")
+    assert not checked(tmp_path / "b").complete
 
 
 def test_a_new_boot_opens_a_new_segment_of_the_same_writer(

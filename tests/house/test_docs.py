@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import inspect
 import json
 import re
@@ -60,7 +59,7 @@ def commands() -> dict[str, list[argparse.Action]]:
     found: dict[str, list[argparse.Action]] = {}
     for name in main.COMMANDS:
         parser = argparse.ArgumentParser(prog=f"tallybook {name}")
-        importlib.import_module(f"tallybook.cli.{name}").add(parser)
+        main.module_of(name).add(parser)
         found |= walk(f"tallybook {name}", parser)
     return found
 

@@ -110,7 +110,7 @@ def test_a_backlog_that_shrinks_says_when_it_is_gone_with_an_interval(tmp_path: 
     assert (every["pending"], every["arrivals"]) == (100, 0)
     assert every["drain_s"] == pytest.approx(100, rel=0.01)
     assert every["drain_low_s"] < every["drain_s"] < every["drain_high_s"] < 120
-    assert found.kind == "drains" and "100 jobs are gone in 100" in found.words
+    assert found.kind == "drains" and "100 jobs pending, gone in 100" in found.words
 
 
 def test_a_paused_topic_is_told_with_the_command_that_resumes_it(tmp_path: Path) -> None:

@@ -11,13 +11,13 @@ import orjson
 from tallybook import payload as payloads
 from tallybook.clock import Moment, from_text
 from tallybook.errors import BadInput
-from tallybook.event import Event
+from tallybook.event import Event, record
 
 _LONGEST_TTL_S = 10 * 366 * 86400
 _TEXTS = ("etag", "last_modified", "origin", "value_schema", "synced_at")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Entry:
     """A cached value with where it came from. ``ttl_s`` in seconds; instants as RFC 3339 text.
 
@@ -70,7 +70,7 @@ class State(StrEnum):
     ABSENT = "absent"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Read:
     """What a read of a key gives: ``entry`` is there only where the reader may use it."""
 

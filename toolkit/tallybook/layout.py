@@ -4,10 +4,12 @@ book/
   book.toml           settings
   log/                writer.json, anchor.json, the segments <writer8>-<first seq>.ndjson;
                       closed ones become <name>.zst with <stem>.manifest.json
+                      (of an imported book: imported.json and a Parquet file of events)
   state.db            fold of the log: jobs, cache, topics, position
   cache.json          the cache again, where the settings ask for it
   wake                touched where there is something to claim
   checkpoints/  metrics/  heartbeats/  plans/  profiles/
+  rebuilt/<time>/     of each rebuild: its certificate, and the state that it set aside
 """
 
 from __future__ import annotations
@@ -69,6 +71,11 @@ class Layout:
         return self.root / "checkpoints"
 
     @property
+    def rebuilt(self) -> Path:
+        """A folder a rebuild: its certificate, and the state that it set aside."""
+        return self.root / "rebuilt"
+
+    @property
     def metrics(self) -> Path:
         """Rolling metrics, a CSV a day."""
         return self.root / "metrics"
@@ -97,6 +104,16 @@ class Layout:
     def profiles(self) -> Path:
         """How to read exports."""
         return self.root / "profiles"
+
+    @property
+    def imported(self) -> Path:
+        """What was imported, in a book of another system's log: events lie beside it as Parquet."""
+        return self.log / "imported.json"
+
+    @property
+    def unreadable(self) -> Path:
+        """The rows that an import could not read."""
+        return self.root / "unreadable.ndjson"
 
     def segments(self) -> list[Path]:
         """The file of each segment that was not pruned, sorted by name.
@@ -169,7 +186,18 @@ def is_book(path: Path) -> bool:
 
 
 def require_book(path: Path) -> Layout:
-    """The layout of an existing book; raises BadInput that says what to do."""
+    """The layout of an existing book of a queue; raises BadInput that says what to do."""
+    place = require_readable_book(path)
+    if place.imported.exists():
+        raise BadInput(
+            f"{path} is the imported log of another system: it has no queue, no cache and no log "
+            "of ours; ask it with 'tallybook analyze', 'tallybook runbook run' or a notebook"
+        )
+    return place
+
+
+def require_readable_book(path: Path) -> Layout:
+    """The layout of an existing book, of a queue or imported; raises BadInput for any other."""
     if is_book(path):
         return Layout(path)
     if not path.exists():
@@ -210,3 +238,8 @@ def carried(name: str) -> Path:
 def out_dir(explicit: str | Path | None, node_id: str) -> Path:
     """Where ops and runbooks write: ``--out``, else ``./tallybook-out/<node_id>``."""
     return Path(explicit) if explicit else Path("tallybook-out") / node_id
+
+
+def archive_dir(out: Path) -> Path:
+    """Where compacted segments lie in the folder of ``out_dir``."""
+    return out / "archive"

@@ -72,6 +72,16 @@ def pack(source: BinaryIO, target: BinaryIO) -> None:
             archive.write(chunk)
 
 
+def unpack(path: Path, target: BinaryIO) -> None:
+    """Write the text of any Zstandard file to ``target``; raises Unreadable where it is damaged."""
+    try:
+        with zstd.ZstdFile(path, "rb") as archive:
+            for chunk in chunks(cast("BinaryIO", archive)):
+                target.write(chunk)
+    except (zstd.ZstdError, EOFError) as error:
+        raise Unreadable(f"damaged archive: {error}") from None
+
+
 def chunks(file: BinaryIO) -> Iterator[bytes]:
     """The text of an open file in large pieces."""
     while chunk := file.read(_CHUNK):

@@ -27,6 +27,7 @@ from tallybook.job import (
 )
 
 _Changes = dict[str, Any]
+_PENDING, _LEASED, _DONE, _DEAD, _CANCELLED = (status.value for status in Status)
 
 
 def enqueued(event: Event, ordinal: int) -> Job:
@@ -77,7 +78,9 @@ def after(job: Job, event: Event) -> Job | None:
         return None
     if fold.change is None:
         return job
-    changed = job._replace(updated_at=event.occurred_at, **fold.change(job, event))
+    columns = fold.change(job, event)
+    columns["updated_at"] = event.occurred_at
+    changed = job.changed(columns)
     if (job.ordering_key or job.resource) and changed.status != job.status:
         return _placed(job, changed, event)
     return changed
@@ -126,7 +129,7 @@ def _bytes(text: str) -> int:
 
 def _check_token(job: Job, event: Event) -> None:
     due = job.lease_token + 1 if event.name == "job.leased" else job.lease_token
-    if event.get("lease_token", due) != due:
+    if event.fields.get("lease_token", due) != due:
         raise FoldRefused(
             f"seq {event.seq}: {event.name} of job {job.job_id} names lease "
             f"{event['lease_token']} where lease {due} is due"
@@ -154,35 +157,38 @@ def _json(value: Any) -> str:
 
 
 def _leased(job: Job, event: Event) -> _Changes:
-    held = _held(job, event)
-    return held | {"status": Status.LEASED.value, "lease_token": event["lease_token"]}
+    columns = _held(job, event)
+    columns["status"] = _LEASED
+    columns["lease_token"] = event.fields["lease_token"]
+    return columns
 
 
 def _held(_: Job, event: Event) -> _Changes:
-    lease_ms = event["lease_ms"]
+    field = event.fields
+    lease_ms = field["lease_ms"]
     return {
-        "locked_by": event["worker"],
-        "locked_until": event["locked_until"],
+        "locked_by": field["worker"],
+        "locked_until": field["locked_until"],
         "lease_ms": lease_ms,
         "lease_boot_us": event.boot_us + lease_ms * 1000,
     }
 
 
-def _free(job: Job, event: Event, status: Status) -> _Changes:
-    return {
-        **_AT_REST,
-        "status": status.value,
-        "attempt_count": event.get("attempt_count", job.attempt_count),
-        "rescue_count": event.get("rescue_count", job.rescue_count),
-    }
+def _free(job: Job, event: Event, status: str) -> _Changes:
+    get = event.fields.get
+    columns = _AT_REST.copy()
+    columns["status"] = status
+    columns["attempt_count"] = get("attempt_count", job.attempt_count)
+    columns["rescue_count"] = get("rescue_count", job.rescue_count)
+    return columns
 
 
-def _final(job: Job, event: Event, status: Status) -> _Changes:
-    return _free(job, event, status) | {
-        "finished_at": event.occurred_at,
-        "finished_boot": boot_mark(event.boot_id),
-        "finished_boot_us": event.boot_us,
-    }
+def _final(job: Job, event: Event, status: str) -> _Changes:
+    columns = _free(job, event, status)
+    columns["finished_at"] = event.occurred_at
+    columns["finished_boot"] = boot_mark(event.boot_id)
+    columns["finished_boot_us"] = event.boot_us
+    return columns
 
 
 def _failed(event: Event) -> _Changes:
@@ -190,16 +196,16 @@ def _failed(event: Event) -> _Changes:
 
 
 def _settled_done(job: Job, event: Event) -> _Changes:
-    done, result = _final(job, event, Status.DONE), event.get("result")
+    done, result = _final(job, event, _DONE), event.get("result")
     return done if result is None else done | {"result_json": _json(result)}
 
 
 def _settled_dead(job: Job, event: Event) -> _Changes:
-    return _final(job, event, Status.DEAD) | _failed(event)
+    return _final(job, event, _DEAD) | _failed(event)
 
 
 def _waits(job: Job, event: Event) -> _Changes:
-    return _free(job, event, Status.PENDING) | _wait(event)
+    return _free(job, event, _PENDING) | _wait(event)
 
 
 def _wait(event: Event) -> _Changes:
@@ -216,14 +222,14 @@ def _retried(job: Job, event: Event) -> _Changes:
 
 
 def _freed(job: Job, event: Event) -> _Changes:
-    free = _free(job, event, Status.PENDING)
+    free = _free(job, event, _PENDING)
     return free if event.get("next_attempt_at") is None else free | _wait(event)
 
 
 def _requeued(job: Job, event: Event) -> _Changes:
     anew = {"attempt_count": 0, "rescue_count": 0, "finished_at": None}
     unfinished = {"finished_boot": "", "finished_boot_us": 0}
-    return _free(job, event, Status.PENDING) | anew | unfinished | _expiry(job, event)
+    return _free(job, event, _PENDING) | anew | unfinished | _expiry(job, event)
 
 
 def _expiry(job: Job, event: Event) -> _Changes:
@@ -240,12 +246,12 @@ def _cancel_requested(_: Job, event: Event) -> _Changes:
 
 
 def _cancelled(job: Job, event: Event) -> _Changes:
-    cancelled = _final(job, event, Status.CANCELLED)
+    cancelled = _final(job, event, _CANCELLED)
     return cancelled | _failed(event) if event.get("error_type") else cancelled
 
 
 def _discarded(job: Job, event: Event) -> _Changes:
-    return _final(job, event, Status.CANCELLED)
+    return _final(job, event, _CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,22 +271,22 @@ _AT_REST: _Changes = {
     "due_at": "",
     "cancel_requested_at": None,
 }
-_OPEN = (Status.PENDING, Status.LEASED)
-_FINAL = (Status.DONE, Status.DEAD, Status.CANCELLED)
+_OPEN = (_PENDING, _LEASED)
+_FINAL = (_DONE, _DEAD, _CANCELLED)
 _FOLDS = {
     "job.deduplicated": _Fold((*_OPEN, *_FINAL), None),
-    "job.leased": _Fold((Status.PENDING,), _leased),
-    "job.extended": _Fold((Status.LEASED,), _held),
-    "job.done": _Fold((Status.LEASED,), _settled_done),
-    "job.retry_scheduled": _Fold((Status.LEASED,), _retried),
+    "job.leased": _Fold((_PENDING,), _leased),
+    "job.extended": _Fold((_LEASED,), _held),
+    "job.done": _Fold((_LEASED,), _settled_done),
+    "job.retry_scheduled": _Fold((_LEASED,), _retried),
     "job.dead": _Fold(_OPEN, _settled_dead),
-    "job.snoozed": _Fold((Status.LEASED,), _waits),
-    "job.lease_expired": _Fold((Status.LEASED,), _freed),
-    "job.released": _Fold((Status.LEASED,), _freed),
-    "job.requeued": _Fold((Status.DEAD, Status.CANCELLED), _requeued),
+    "job.snoozed": _Fold((_LEASED,), _waits),
+    "job.lease_expired": _Fold((_LEASED,), _freed),
+    "job.released": _Fold((_LEASED,), _freed),
+    "job.requeued": _Fold((_DEAD, _CANCELLED), _requeued),
     "job.cancel_requested": _Fold(_OPEN, _cancel_requested),
     "job.cancelled": _Fold(_OPEN, _cancelled),
-    "job.discarded": _Fold((Status.DEAD,), _discarded),
+    "job.discarded": _Fold((_DEAD,), _discarded),
     "job.pruned": _Fold(_FINAL, None),
 }
 FOLDED = frozenset(_FOLDS)
@@ -298,7 +304,7 @@ def rebooted(job: Job, opened: Event) -> Job:
     if job.expire_boot_us:
         left = _left_us(job.expires_at, job.expires_after_ms, opened)
         changes["expire_boot_us"] = max(opened.boot_us + left, 1)
-    if job.status == Status.LEASED:
+    if job.status == _LEASED:
         changes["lease_boot_us"] = None
     elif job.due_boot_us:
         changes["due_boot_us"] = opened.boot_us + _left_us(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import closing
+from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
 
 from tallybook.book import older
@@ -15,6 +16,8 @@ from tallybook.fold import MemoryTables
 from tallybook.log.durable import at, rename, sync, sync_folder
 from tallybook.log.reader import Position
 from tallybook.queue.contract import Selection
+
+_BESIDE = ("-wal", "-shm", "-journal")
 
 
 def in_memory(tables: MemoryTables, position: Position) -> Store:
@@ -50,22 +53,40 @@ def kept_tables(path: Path) -> MemoryTables | None:
         return in_tables(store)
 
 
-def write_anew(path: Path, tables: MemoryTables, position: Position) -> Store:
-    """Make ``tables`` the content of state.db: built aside, synced, renamed in; under the lock."""
+def write_anew(
+    path: Path,
+    tables: MemoryTables,
+    position: Position,
+    *,
+    check: Callable[[Store], None] | None = None,
+    keep: Path | None = None,
+) -> Store:
+    """Make ``tables`` the content of state.db: built aside, synced, renamed in; under the lock.
+
+    ``check`` may look at the file and raise before it is swapped in; the files that stood there
+    go into the folder ``keep``, where one is given.
+    """
     aside = begin_aside(path)
     try:
-        fill(aside, tables, position)
-        return swap_in(path, aside)
+        fill(aside, tables, position, check)
+        return swap_in(path, aside, keep)
     finally:
         sweep(path)
 
 
-def fill(aside: Path, tables: MemoryTables, position: Position) -> None:
-    """Make ``tables`` the content of a file that is built aside."""
+def fill(
+    aside: Path,
+    tables: MemoryTables,
+    position: Position,
+    check: Callable[[Store], None] | None = None,
+) -> None:
+    """Make ``tables`` the content of a file that is built aside; ``check`` may look at it."""
     with closing(stores.connect(str(aside))) as connection:
         connection.execute("pragma synchronous = off")
         connection.execute("pragma journal_mode = off")
         _fill(connection, tables, position)
+        if check:
+            check(Store(connection))
         finish_aside(Store(connection))
 
 
@@ -98,8 +119,8 @@ def finish_aside(store: Store) -> None:
     store.connection.close()
 
 
-def swap_in(path: Path, aside: Path) -> Store:
-    """Make ``aside`` the state.db; under the lock.
+def swap_in(path: Path, aside: Path, keep: Path | None = None) -> Store:
+    """Make ``aside`` the state.db; under the lock. The old files go into ``keep``, if given.
 
     The old -wal and -shm go first: an old WAL beside a new file silently shows old content. The
     new name needs no sync: SQLite syncs the folder before it puts the first frame into the new
@@ -107,7 +128,9 @@ def swap_in(path: Path, aside: Path) -> Store:
     """
     _sync_file(aside)
     at("swap_written")
-    for suffix in ("-wal", "-shm", "-journal"):
+    if keep:
+        _keep(path, keep)
+    for suffix in _BESIDE:
         path.with_name(path.name + suffix).unlink(missing_ok=True)
     sync_folder(path.parent, "old wal")
     at("swap_unlinked")
@@ -117,6 +140,14 @@ def swap_in(path: Path, aside: Path) -> Store:
     if store is None:
         raise BadInput(f"{path} cannot be opened right after it was written; look at the disk")
     return store
+
+
+def _keep(path: Path, folder: Path) -> None:
+    """A second name in ``folder`` for state.db and what is beside it: no byte of them is copied."""
+    for name in (path.name, *(path.name + suffix for suffix in _BESIDE)):
+        with suppress(FileNotFoundError):
+            (folder / name).hardlink_to(path.with_name(name))
+    sync_folder(folder, "set aside")
 
 
 def _fill(connection: sqlite3.Connection, tables: MemoryTables, position: Position) -> None:

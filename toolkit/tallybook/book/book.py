@@ -28,6 +28,7 @@ from tallybook.job import Job
 from tallybook.layout import Layout
 from tallybook.log import filesystem
 from tallybook.log.durable import make_folder
+from tallybook.log.reader import Position
 from tallybook.outcome import Outcome
 from tallybook.settings import Settings
 from tallybook.settings import load as load_settings
@@ -54,7 +55,9 @@ class Book(CachedBook):
         or FoldRefused where the log cannot be folded.
         """
         root, layout = Path(path), Layout(Path(path))
-        if not layouts.is_book(root):
+        if layouts.is_book(root):
+            layouts.require_book(root)
+        else:
             _require_room(root, create)
         settings = load_settings(layout.settings)
         filesystem.require_fit(root, settings.node.allow_file_system)
@@ -141,7 +144,7 @@ class Book(CachedBook):
         with self._reading() as store:
             moment = self._clock.moment()
             rooms = Limits(store, moment, self.settings.limited, want.topics).rooms()
-            if not store.queue.ready(moment, want.topics, 1, rooms):
+            if _knows_boot(store, moment) and not store.queue.ready(moment, want.topics, 1, rooms):
                 return []
         return self.turn((), want).jobs
 
@@ -225,7 +228,8 @@ class Book(CachedBook):
     def rescue(self, limit: int = 100) -> list[Event]:
         """Take jobs from holders whose lease is over; returns the events."""
         with self._reading() as store:
-            if not store.queue.late(self._clock.moment(), 1):
+            moment = self._clock.moment()
+            if _knows_boot(store, moment) and not store.queue.late(moment, 1):
                 return []
 
         def decide(store: Store, moment: Moment) -> list[Event]:
@@ -237,7 +241,8 @@ class Book(CachedBook):
     def expire(self, limit: int = ageing.BATCH) -> list[Event]:
         """End pending jobs whose ``expires_after`` has passed; returns the events."""
         with self._reading() as store:
-            if not store.queue.expired(self._clock.moment(), 1):
+            moment = self._clock.moment()
+            if _knows_boot(store, moment) and not store.queue.expired(moment, 1):
                 return []
         return self._journal.change(
             lambda store, moment: ageing.expired(store, moment, self.settings, limit)
@@ -313,11 +318,20 @@ class Book(CachedBook):
         self._flush_if_due()
         return events
 
+    def _certain_end(self) -> Position | None:
+        return self._journal.certain_end()
+
     def _reading_alone(self) -> AbstractContextManager[Store]:
         return self._journal.reading_alone()
 
     def _reading(self) -> AbstractContextManager[Store]:
         return self._journal.reading()
+
+
+def _knows_boot(store: Store, moment: Moment) -> bool:
+    """Whether the leases and waits of the state are of this boot; else the next change ends those
+    leases, and counts those waits on."""
+    return store.boot_id == moment.boot_id
 
 
 def _later(make: Callable[[], Iterable[Event]]) -> Iterator[Event]:

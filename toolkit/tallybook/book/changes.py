@@ -24,6 +24,7 @@ from tallybook.settings import Settings, TopicSettings
 
 _LONGEST_DELAY_S = 366 * 86400
 _MOST_EXPIRED = 1000
+_GIVEN_UP = (Status.DEAD, Status.CANCELLED)
 
 
 @record
@@ -302,9 +303,10 @@ def settle(
     """
     ended: set[str] = set()
     settled = list(settled)
+    store.know_all(one.outcome.job_id for one in settled)
     if len(settled) > 1:
-        jobs = store.know(store.queue.get_many([one.outcome.job_id for one in settled]))
-        store.know_locks([job.resource for job in jobs if job.resource])
+        jobs = [store.job(one.outcome.job_id) for one in settled]
+        store.know_locks([job.resource for job in jobs if job and job.resource])
     withholds = settings.withholds
     events: list[Event] = []
     writing = Writing(store.cache)
@@ -316,7 +318,7 @@ def settle(
         made = _settle_one(store, moment, one.outcome, settings, dice())
         if withholds:
             made = _withholding(made, settings)
-        if made[-1].name == "job.done":
+        if one.puts and made[-1].name == "job.done":
             events += writing.events(one.puts, one.outcome.job_id)
         events += made
     return events
@@ -360,7 +362,19 @@ def _extend_one(store: Store, moment: Moment, held: Held, worker: str, lease_s: 
 def steer(store: Store, rule: str, job_ids: Sequence[str], reason: str) -> list[Event]:
     """The events of requeueing, discarding or cancelling jobs; others are passed over."""
     jobs = store.know(store.queue.get_many(job_ids))
+    if rule == "requeue":
+        jobs = _with_free_keys(store, jobs)
     return [event for job in jobs for event in steering.RULES[rule](job, reason)]
+
+
+def _with_free_keys(store: Store, jobs: list[Job]) -> list[Job]:
+    """Those whose idempotency key no other job has that is open or done; one of each key."""
+    keyed = [((job.topic, job.idempotency_key), job) for job in jobs]
+    held = store.queue.by_keys([key for key, _ in keyed])
+    stands = {key: job.job_id for key, job in held.items() if job.status not in _GIVEN_UP}
+    for key, job in keyed:
+        stands.setdefault(key, job.job_id)
+    return [job for key, job in keyed if stands[key] == job.job_id]
 
 
 def release_by_hand(store: Store, held: Held, reason: str) -> list[Event]:

@@ -6,15 +6,16 @@ import logging
 import sqlite3
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from tallybook.book import store as stores
 from tallybook.book.cachefile import CacheFile
-from tallybook.book.caching import Writing
+from tallybook.book.caching import Write, Writing
 from tallybook.book.gathering import Decide
+from tallybook.book.recent import RecentEntries
 from tallybook.book.reserve import Reserve
 from tallybook.book.store import Store
 from tallybook.book.view import BookView
@@ -24,6 +25,7 @@ from tallybook.entry import Entry, Invalidate, Put, after
 from tallybook.errors import TallybookError, VersionConflict
 from tallybook.event import Event
 from tallybook.layout import Layout
+from tallybook.log.reader import Position
 from tallybook.settings import Settings
 
 log = logging.getLogger("tallybook.book")
@@ -39,10 +41,15 @@ class CachedBook(BookView):
         is_json = settings.cache.store == "json"
         interval_ms = settings.cache.flush_interval_ms
         self._cache_file = CacheFile(layout, interval_ms) if is_json else None
+        self._recent = RecentEntries(self._certain_end)
 
     @abstractmethod
     def _change(self, decide: Decide) -> list[Event]:
         """Do what ``decide`` says of the state; its events, once they are on disk."""
+
+    @abstractmethod
+    def _certain_end(self) -> Position | None:
+        """Where the log ends, where it is certain that nobody has changed anything since."""
 
     @abstractmethod
     def _reading_alone(self) -> AbstractContextManager[Store]:
@@ -57,6 +64,11 @@ class CachedBook(BookView):
         disk.
         """
         return self._put(Put(key, value, **fields).checked())
+
+    def write_entries(self, decide: Callable[[Cache], Sequence[Write]]) -> list[Event]:
+        """Make the writes that ``decide`` asks for of the cache as it stands, with one sync; their
+        events. Nobody changes the cache in between."""
+        return self._change(lambda store, _: Writing(store.cache).events(decide(store.cache)))
 
     def invalidate(self, key: str, *, reason: str | None = None) -> bool:
         """Forget the entry of ``key``; False where there is none, and nothing is logged."""
@@ -120,6 +132,10 @@ class CachedBook(BookView):
 
     def _cache(self, store: Store) -> Cache:
         return self._cache_file.at(store) if self._cache_file else store.cache
+
+    def entry(self, key: str) -> Entry | None:
+        """The cache entry of that key."""
+        return self._recent.get(key, super().entry)
 
     def _flush_if_due(self) -> None:
         if self._cache_file and self._cache_file.is_due:

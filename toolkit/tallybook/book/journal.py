@@ -13,7 +13,7 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from tallybook.book import aside as asides
 from tallybook.book import news, withheld
@@ -56,31 +56,49 @@ class Journal:
         self._mutex = threading.RLock()
         self._gathering = Gathering(self._do)
         self._wake_path = str(layout.wake)
+        self._reading = _Reading(self)
+        self._passed: Position | None = None
         with self._lock, stores.told(layout.state):
             self._open()
 
-    @contextmanager
-    def hold(self) -> Iterator[None]:
+    def hold(self) -> AbstractContextManager[None]:
         """Hold the lock of the log: nobody changes the book meanwhile."""
-        with self._lock:
-            yield
+        return self._lock
 
-    @contextmanager
-    def reading(self) -> Iterator[Store]:
+    def certain_end(self) -> Position | None:
+        """Where the log ends, where it is certain without reading that nothing came since the last
+        change of this process; asked in vain only once after each."""
+        with self._mutex:
+            if self._store.end is self._passed:
+                return None
+            end = self._store.certain_end()
+            self._passed = None if end else self._store.end
+            return end
+
+    def reading(self) -> AbstractContextManager[Store]:
         """The state, for reading; threads take turns."""
+        return self._reading
+
+    def begin_reading(self) -> Store:
+        """The state as far as the log goes, until ``end_reading``."""
         if self._files.are_replaced() or self._store.is_behind:
             with self._lock, self._mutex:
                 self._follow()
                 self._replay()
-        try:
-            with self._mutex:
-                yield self._store
-        except sqlite3.DatabaseError as error:
-            with self._lock:
-                self._mend(error)
-            raise NotNow(
-                f"{self._layout.state} was damaged or deleted and is folded anew: ask again"
-            ) from error
+        self._mutex.acquire()
+        return self._store
+
+    def end_reading(self, error: BaseException | None) -> None:
+        """The state was read, or could not be: ``error`` says why. Raises NotNow where it was
+        damaged or deleted meanwhile."""
+        self._mutex.release()
+        if not isinstance(error, sqlite3.DatabaseError):
+            return
+        with self._lock:
+            self._mend(error)
+        raise NotNow(
+            f"{self._layout.state} was damaged or deleted and is folded anew: ask again"
+        ) from error
 
     @contextmanager
     def reading_alone(self) -> Iterator[Store]:
@@ -219,9 +237,10 @@ class Journal:
         ticket.leased = [job for job in leased if job]
 
     def _catch_up(self) -> Position:
-        end = self._store.end
-        if end and self._log.ends_at(end):
+        end = self._store.certain_end()
+        if end:
             return end
+        self._store.forget()
         start = position = self._store.position()
         lost = withheld.Lost()
         for event, position in self._log.beyond(start):
@@ -254,6 +273,7 @@ class Journal:
             self._store = fold_anew(self._layout)
             with self._store.transaction():
                 end = self._catch_up()
+        self._store.ends_at = self._log.ends_at
         self._files = StateFiles(self._layout.state)
         if self._withholds:
             self._store.sync_commits()
@@ -283,3 +303,16 @@ class Journal:
         if lost:
             seen = Position(lost.writer, lost.last_seq)
             self._log.renew("shortened", seen, lost.first_seq)
+
+
+class _Reading(AbstractContextManager[Store]):
+    """``with`` for reading: a class, since a generator costs more than the read of a small row."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def __enter__(self) -> Store:
+        return self._journal.begin_reading()
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        self._journal.end_reading(error)

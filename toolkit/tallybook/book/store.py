@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -14,17 +14,18 @@ from tallybook.cache import sqlite as cache_sqlite
 from tallybook.cache.sqlite import SqliteCache
 from tallybook.entry import Entry
 from tallybook.errors import BadInput, FoldRefused, NoRoom, TallybookError
-from tallybook.job import Job
+from tallybook.job import Job, Status
 from tallybook.layout import Layout
 from tallybook.log.durable import at
+from tallybook.log.marks import Mark, known_marks
 from tallybook.log.reader import Position, reaches
-from tallybook.log.verify import Mark, known_marks
 from tallybook.order import Lock
 from tallybook.queue import sqlite as queue_sqlite
 from tallybook.queue.sqlite import SqliteQueue
 
 APPLICATION_ID = 0x54414C59  # "TALY"
 SCHEMA_VERSION = 7
+_CHECKPOINT_PAGES = 4000  # 16 MiB of WAL for two syncs; SQLite's 1,000 are the work of 0.1 s
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NOT_NOW = (
     sqlite3.SQLITE_BUSY,
@@ -36,13 +37,18 @@ _NOT_NOW = (
     sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_READONLY,
 )
+_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
+"""What SQLite says where the disk, a quota or the largest size of a file takes no more."""
+_LEASED = Status.LEASED.value
 _SQL = statements.load("tallybook.book", "store.sql")
 SCHEMA = (_SQL["schema"], queue_sqlite.SCHEMA, cache_sqlite.SCHEMA)
 
 
 class Store:
-    """An open state.db (or a copy in memory). ``boot_id`` is that of the last applied event,
-    ``end`` how far the log was applied when this object last changed it; None where it cannot say.
+    """An open state.db (or a copy in memory). ``boot_id`` is that of the last applied event.
+
+    ``end`` is how far the log was applied when this object last changed it; None where it cannot
+    say. For as long as the log ends there, what it knows of leased jobs and entries is so.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -50,6 +56,7 @@ class Store:
         self.cache = SqliteCache(connection)
         self._queue = SqliteQueue(connection)
         self._known: dict[str, Job | None] = {}
+        self._held: dict[str, Job] = {}
         self._before: dict[str, Job | None] = {}
         self._changed: dict[str, Job] = {}
         self._touched = Touched(self._queue.ordering)
@@ -57,6 +64,7 @@ class Store:
         self.boot_id = self.position().boot_id
         self.is_behind = False
         self.end: Position | None = None
+        self.ends_at: Callable[[Position], bool] = lambda _: False
 
     def sync_commits(self) -> None:
         """Put each change on disk with its COMMIT: state.db has what the log withholds."""
@@ -69,15 +77,27 @@ class Store:
         return self._queue
 
     def position(self) -> Position:
-        """How far the log is applied."""
+        """How far the log is applied, by whatever process; ``boot_id`` is that place's from now."""
         row = self.connection.execute(_SQL["position"]).fetchone()
-        return Position._make(row) if row else Position()
+        position = Position._make(row) if row else Position()
+        self.boot_id = position.boot_id
+        return position
 
     def set_position(self, position: Position) -> None:
         """Say that the log is applied up to ``position``; all rows of the change are written."""
         self._flush()
         self.connection.execute(_SQL["set_position"], position)
         self.end = position
+
+    def certain_end(self) -> Position | None:
+        """``end``, where ``ends_at`` knows that nobody has changed anything since."""
+        return self.end if self.end and not self.is_behind and self.ends_at(self.end) else None
+
+    def forget(self) -> None:
+        """Others may have changed the state since: what is known of it is read again."""
+        self.end = None
+        self._known.clear()
+        self._held.clear()
 
     def begin(self) -> None:
         """BEGIN IMMEDIATE: nobody else changes the state until ``commit`` or ``roll_back``."""
@@ -86,23 +106,31 @@ class Store:
     def commit(self) -> None:
         """COMMIT. By now the events are on disk: if it fails, the change has happened all the
         same, ``is_behind`` is set, and the next change replays it from the log."""
-        self._known.clear()
         self._touched.forget()
         at("before_commit")
         self.is_behind = True
         with suppress(sqlite3.DatabaseError):
             self.connection.execute("commit")
             self.is_behind = False
-        if self.is_behind:
-            self.end = None
         if self.connection.in_transaction:
             self.connection.execute("rollback")
+        self._keep_leased()
         at("after_commit")
+
+    def _keep_leased(self) -> None:
+        for job_id, job in self._known.items():
+            if job and job.status == _LEASED:
+                self._held[job_id] = job
+            else:
+                self._held.pop(job_id, None)
+        self._known.clear()
 
     def roll_back(self) -> None:
         """ROLLBACK: nothing was changed."""
-        self._forget()
-        self.end = None
+        self.forget()
+        self._touched.forget()
+        self._before.clear()
+        self._changed.clear()
         if self.connection.in_transaction:
             self.connection.execute("rollback")
         self.boot_id = self.position().boot_id
@@ -128,6 +156,12 @@ class Store:
         """Remember rows that were just read, so that this change need not read them again."""
         self._known.update((job.job_id, job) for job in jobs)
         return jobs
+
+    def know_all(self, job_ids: Iterable[str]) -> None:
+        """Read the jobs of those ids at once, but for those that are known."""
+        unknown = [job_id for job_id in job_ids if job_id not in self._held]
+        if len(unknown) > 1:
+            self.know(self.queue.get_many(unknown))
 
     def _flush(self) -> None:
         """Write the rows of jobs that this change has touched, each once, and those of the jobs
@@ -171,18 +205,12 @@ class Store:
                 f"{new[-1].job_id}: {error}"
             ) from None
 
-    def _forget(self) -> None:
-        self._touched.forget()
-        self._known.clear()
-        self._before.clear()
-        self._changed.clear()
-
     # the tables of the fold; rows of jobs are written once, at the end of a change
 
     def job(self, job_id: str) -> Job | None:
         """The job of that id, if there is one."""
         if job_id not in self._known:
-            self._known[job_id] = self._queue.get(job_id)
+            self._known[job_id] = self._held.get(job_id) or self._queue.get(job_id)
         return self._known[job_id]
 
     def put_job(self, job: Job) -> None:
@@ -280,6 +308,7 @@ def open_store(path: Path) -> Store | None:
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = normal")
         connection.execute(f"pragma journal_size_limit = {64 * 1024 * 1024}")
+        connection.execute(f"pragma wal_autocheckpoint = {_CHECKPOINT_PAGES}")
         return Store(connection)
     except _Unusable:
         connection.close()
@@ -306,7 +335,7 @@ def told(path: Path) -> Iterator[None]:
 def as_ours(error: sqlite3.OperationalError | OSError, path: Path) -> TallybookError:
     """What SQLite or the disk cannot do now, in our words."""
     if isinstance(error, sqlite3.OperationalError):
-        kind = NoRoom if error.sqlite_errorcode == sqlite3.SQLITE_FULL else TallybookError
+        kind = NoRoom if error.sqlite_errorcode in _FULL else TallybookError
         return kind(f"{path}: {error}; nothing was changed")
     kind = NoRoom if error.errno in NO_ROOM else TallybookError
     kind = BadInput if isinstance(error, PermissionError) else kind

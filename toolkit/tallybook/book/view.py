@@ -24,8 +24,8 @@ from tallybook.event import record
 from tallybook.job import WAITS_FOR_LINE, WAITS_FOR_RESOURCE, Job
 from tallybook.layout import Layout
 from tallybook.log import loss
+from tallybook.log.marks import Mark
 from tallybook.log.reader import Hole, Position
-from tallybook.log.verify import Mark
 from tallybook.log.writer import Node
 from tallybook.order import Lock
 from tallybook.queue.contract import Selection
@@ -156,8 +156,7 @@ class BookView(ABC):
         An entry whose TTL is over or whose version is below ``at_least_version`` is not given;
         ``state`` says why. With ``allow_expired`` an expired one is, and ``state`` says so.
         """
-        with self._reading() as store:
-            entry = self._cache(store).get(key)
+        entry = self.entry(key)
         if entry is None:
             return entries.NOTHING
         moment = self._clock.moment()

@@ -32,10 +32,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     getting.add_argument("--history", action="store_true", help="every event of the key")
     _add_listing(actions.add_parser("list", help="entries by key"))
     _add_invalidating(actions.add_parser("invalidate", help="forget entries"))
-    rebuilding = actions.add_parser("rebuild", help="as 'tallybook rebuild'")
-    for action in (getting, rebuilding):
-        output.add_book(action)
-        output.add_json(action)
+    rebuild.add_cache(
+        actions.add_parser("rebuild", help="the cache from the log, a checkpoint or an export")
+    )
+    output.add_book(getting)
+    output.add_json(getting)
 
 
 def _add_listing(listing: argparse.ArgumentParser) -> None:
@@ -58,7 +59,7 @@ def _add_invalidating(invalidating: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0; of ``rebuild`` also 4. Raises BadInput where the entry is not there."""
-    actions = {"get": _get, "list": _list, "invalidate": _invalidate, "rebuild": rebuild.run}
+    actions = {"get": _get, "list": _list, "invalidate": _invalidate, "rebuild": rebuild.run_cache}
     return actions[args.action](args)
 
 
@@ -95,13 +96,14 @@ def _list(args: argparse.Namespace) -> int:
         raise BadInput(f"--limit {args.limit}: use a number from 1 up")
     with Book.read(find_book(args.book)) as book:
         found = book.entries(
-            args.limit,
+            args.limit + 1,
             prefix=args.prefix,
             pending=args.pending or None,
             expired=args.expired or None,
         )
-        rows = [_shown(entry, book.moment()) for entry in found]
-    output.answer({"entries": rows}, args.json, text=lambda: _table(rows))
+        moment = book.moment()
+    shown = output.listed("entries", found, args.limit, lambda entry: _shown(entry, moment))
+    output.answer(shown, args.json, text=lambda: _table(shown))
     return 0
 
 
@@ -139,11 +141,14 @@ def _shown(entry: Entry, moment: Moment) -> dict[str, Any]:
     return shown | {"depends_on": list(entry.depends_on), "state": state, "value": entry.value}
 
 
-def _table(rows: list[dict[str, Any]]) -> str:
-    if not rows:
+def _table(shown: dict[str, Any]) -> str:
+    if not shown["entries"]:
         return "no cache entries match"
-    short = [row | {"value": _words(row["value"])[:_VALUE_WIDTH]} for row in rows]
-    return output.table([row | {"pending": _yes(row["pending"])} for row in short], _LISTED)
+    rows = [
+        row | {"value": _words(row["value"])[:_VALUE_WIDTH], "pending": _yes(row["pending"])}
+        for row in shown["entries"]
+    ]
+    return output.and_more(output.table(rows, _LISTED), shown)
 
 
 def _yes(flag: bool) -> str:

@@ -28,11 +28,15 @@ COMMANDS = {
     "log": "verify, follow or prune the log of a book",
     "cache": "list cache entries, show one, forget some, rebuild from the log",
     "checkpoint": "keep the whole state, so that folding it anew takes seconds",
+    "compact": "bring closed segments of the log into an archive of Parquet files",
     "rebuild": "rebuild state.db (queue and cache) from the log",
+    "analyze": "throughput, latency, leases, backlog, double runs and settings, from the log",
     "reconcile": "compare the cache, or a file, with an export",
+    "import": "import the job log of another system, or propose how to read it",
     "runbook": "list runbooks, or run one and leave a report",
     "lab": "open JupyterLab on a book",
 }
+_FILES = {"import": "importing"}  # a command whose name is a word of Python's
 BAD_INPUT = 2
 FAILURE = 3
 INTERRUPTED = 130
@@ -130,7 +134,7 @@ def _dispatch(given: list[str]) -> int:
     if args.command is None:
         parser.print_help()
         return 0
-    code = _module(args.command).run(args)
+    code = module_of(args.command).run(args)
     sys.stdout.flush()
     return int(code)
 
@@ -149,14 +153,15 @@ def _parser(chosen: str | None) -> tuple[argparse.ArgumentParser, argparse.Argum
     for name, what in COMMANDS.items():
         command = commands.add_parser(name, help=what, description=what)
         if name == chosen:
-            _module(name).add(command)
+            module_of(name).add(command)
             found = command
     return parser, found
 
 
-def _module(name: str) -> Any:
+def module_of(name: str) -> Any:
+    """The module that has the options of a command and runs it."""
     try:
-        return import_module(f"tallybook.cli.{name}")
+        return import_module(f"tallybook.cli.{_FILES.get(name, name)}")
     except ModuleNotFoundError as error:
         raise _missing(error) from None
 

@@ -61,6 +61,8 @@ def run(args: argparse.Namespace) -> int:
         nothing = selecting.nothing(book, args.topic)
     shown = {"dry_run": args.dry_run, "matched": steered.matched, "job_ids": steered.job_ids}
     shown |= {name: steered.counts[f"job.{name}"] for name in _EVENTS[args.action]}
+    if args.action == "requeue":
+        shown["passed_over"] = 0 if args.dry_run else steered.passed_over
     output.answer(shown, args.json, text=lambda: _told(args, steered, nothing))
     return 0
 
@@ -70,6 +72,11 @@ class _Steered:
     matched: int = 0
     job_ids: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def passed_over(self) -> int:
+        """Jobs that matched and to which nothing was done."""
+        return self.matched - self.counts.total()
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -155,4 +162,7 @@ def _told(args: argparse.Namespace, steered: _Steered, nothing: str) -> str:
     if args.dry_run:
         return f"{output.counted(steered.matched, 'job')} would be taken; nothing was changed"
     counts = (f"{steered.counts[f'job.{name}']:,} {name}" for name in _EVENTS[args.action])
-    return ", ".join(counts).replace("cancel_requested", "told to stop")
+    words = ", ".join(counts).replace("cancel_requested", "told to stop")
+    if args.action == "requeue" and steered.passed_over:
+        words += f", {steered.passed_over:,} passed over: another job has their idempotency key"
+    return words

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tallybook.cli import output
 from tallybook.errors import BadInput, IncompleteInput
 from tallybook.event import Event
-from tallybook.layout import find_book, require_book
+from tallybook.layout import find_book, require_readable_book
 from tallybook.payload import visible
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ def run(args: argparse.Namespace) -> int:
     IncompleteInput, where nothing in the log has that id."""
     from tallybook.log.reader import Damage, history
 
-    layout = require_book(find_book(args.book))
+    layout = require_readable_book(find_book(args.book))
+    if layout.imported.exists():
+        return _imported(layout.root, args)
     job_ids, damage = {args.id}, Damage()
     found = [e for e, _ in history(layout, None, damage) if _concerns(e, args.id, job_ids)]
     lost = _lost(damage)
@@ -45,6 +48,22 @@ def run(args: argparse.Namespace) -> int:
     if lost:
         sys.stderr.write(f"tallybook: {lost}\n")
     return INCOMPLETE if lost else 0
+
+
+def _imported(book: Path, args: argparse.Namespace) -> int:
+    """The same of an imported book, whose events are not lines of a log of ours."""
+    from tallybook import ops
+
+    with ops.open(book) as warehouse:
+        found = ops.trace(warehouse, args.id).rows(named=True)
+        notes = warehouse.notes
+    if not found:
+        raise BadInput(f"no event in {book} has the id {args.id!r}")
+    events = [row | {"occurred_at": row["occurred_at"].isoformat()} for row in found]
+    told = {"id": args.id, "complete": not notes, "events": events}
+    names = ("occurred_at", "seq", "event", "job_id", "worker", "what")
+    output.answer(told, args.json, text=lambda: output.table(events, names))
+    return INCOMPLETE if notes else 0
 
 
 def _lost(damage: Damage) -> str:

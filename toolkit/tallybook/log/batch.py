@@ -24,8 +24,7 @@ class Batch:
         self.data = bytearray()
         self.writer = writer or before.writer
         self.name = path.name if fresh else before.segment
-        self._occurred_at = moment.wall()
-        self._boot_us, self._boot_id = moment.boot_us, moment.boot_id
+        self._moment = (moment.wall(), moment.boot_us, moment.boot_id)
         goes_on = self.writer == before.writer
         self._seq, self._hash = (before.seq, before.hash) if goes_on else (0, NO_HASH)
         self._ordinal = before.ordinal
@@ -41,16 +40,14 @@ class Batch:
             self.name,
             self._offset + len(self.data),
             self._ordinal,
-            self._boot_id,
+            self._moment[2],
         )
 
     def add(self, event: Event) -> tuple[Event, int]:
         """Stamp ``event`` as the next; returns it with its ordinal in the history."""
         self._seq += 1
         self._ordinal += 1
-        stamped = event.stamped(
-            self._seq, self.writer, self._occurred_at, self._boot_us, self._boot_id
-        )
+        stamped = event.stamped(self._seq, self.writer, *self._moment)
         line = encode(stamped)
         self._hash = link(self._hash, line)
         self.data += line

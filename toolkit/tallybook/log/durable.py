@@ -88,7 +88,9 @@ def write_all(fd: int, data: bytes | bytearray, name: str = "file") -> None:
     if _hook is not None and (fault := _hook("write", name)):
         _write(fd, data[: len(data) // 2])
         faults.strike(fault)
-    _write(fd, data)
+    written = os.write(fd, data)
+    if written < len(data):
+        _write(fd, data[written:])
 
 
 def make_folder(folder: Path, mode: int) -> None:

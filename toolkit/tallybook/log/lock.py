@@ -50,7 +50,8 @@ class LogLock:
         if not self._mutex.acquire(timeout=self._wait_s):
             raise self._refusal("another thread of this process")
         try:
-            self._flock(deadline)
+            if not self._try():
+                self._flock(deadline)
         except BaseException:
             self._mutex.release()
             raise

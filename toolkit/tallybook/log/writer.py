@@ -55,7 +55,7 @@ class Log:
         self._node = node
         self._repairs: list[Event] = []
         self._seen = Seen(layout.log)
-        self._path = layout.log
+        self._path = ("", layout.log)
         self._fd = -1
         self._open_name = ""
         self._is_packed = False
@@ -190,9 +190,9 @@ class Log:
 
     def _path_of(self, segment: str) -> Path:
         """The path of the open segment, which is seldom another."""
-        if self._path.name != segment:
-            self._path = self._layout.log / segment
-        return self._path
+        if self._path[0] != segment:
+            self._path = (segment, self._layout.log / segment)
+        return self._path[1]
 
     def _roll_is_due(self, position: Position, moment: Moment, writer: str) -> bool:
         return (
@@ -295,6 +295,7 @@ def _has_whole_line(path: Path) -> bool:
     """Whether a listed segment has one; only a whole one is compressed and gone since."""
     try:
         with path.open("rb") as file:
-            return file.readline().endswith(b"\n")
+            first = file.readline()
+            return first.endswith(b"\n") and b"\0" not in first
     except FileNotFoundError:
         return True

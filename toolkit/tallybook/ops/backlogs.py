@@ -165,7 +165,7 @@ def _batch(row: Mapping[str, Any]) -> Advice | None:
     idle = row["utilisation"] is not None and row["utilisation"] < _IDLE
     if not idle or row["runs"] < _ENOUGH or row["due"] < _ENOUGH:
         return None
-    words = (f"{counted(row['due'], 'job')} are due while threads run only "
+    words = (f"{counted(row['due'], 'job')} due while threads run only "
              f"{row['utilisation']:.0%} of the time, with {row['jobs_per_claim']:.1f} jobs a claim "
              f"and runs of {row['run_mean_s']:.4f} s: claim more at once")  # fmt: skip
     return _told(row, "batch too small", words,
@@ -175,8 +175,8 @@ def _batch(row: Mapping[str, Any]) -> Advice | None:
 def _drains(row: Mapping[str, Any]) -> Advice | None:
     if row["drain_s"] is None:
         return None
-    worst = "for ever" if row["drain_high_s"] is None else f"{row['drain_high_s']:,.1f} s"
-    words = (f"{counted(row['pending'], 'job')} are gone in {row['drain_s']:,.1f} s "
+    worst = "never" if row["drain_high_s"] is None else f"{row['drain_high_s']:,.1f} s"
+    words = (f"{counted(row['pending'], 'job')} pending, gone in {row['drain_s']:,.1f} s "
              f"({row['drain_low_s']:,.1f} s to {worst})")  # fmt: skip
     return _told(row, "drains", words, ("pending", "drain_s", "drain_low_s", "drain_high_s"))
 

@@ -19,6 +19,13 @@ _SURVIVING = {
     "origin": polars.String,
     "updated_at": polars.String,
 }
+_PARITY = {
+    "keys_log": polars.Int64,
+    "keys_state": polars.Int64,
+    "parity_log": polars.String,
+    "parity_state": polars.String,
+    "same": polars.Boolean,
+}
 _COMPARED = {"key": polars.String, "status": polars.String}
 
 
@@ -57,7 +64,10 @@ def cache_parity(warehouse: Warehouse) -> polars.DataFrame:
     """One row: keys_log, keys_state, parity_log, parity_state, same.
 
     The two digests are equal exactly when the same keys hold the same values, on any machine.
+    All are null where the log says nothing of a cache.
     """
+    if "cache" in warehouse.silent:
+        return polars.DataFrame({name: [None] for name in _PARITY}, schema=_PARITY)
     logged, held = (_values(cache) for cache in _both(warehouse))
     digests = ids.parity(logged.items()), ids.parity(held.items())
     return polars.DataFrame(

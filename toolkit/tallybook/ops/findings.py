@@ -81,7 +81,8 @@ def stuck_leases(warehouse: Warehouse, span: Span = WHOLE, *, at: Instant = None
               "before anybody else took them", late.with_columns(detail=polars.lit("accepted"))),
     ]  # fmt: skip
     held = _arrived(warehouse, span, "leases")
-    return _or_clean(found, "Every lease was ended in time" if held else "No lease was held", span)
+    ended = "Every lease was ended in time" if held else "No lease was held"
+    return _or_clean(found, _sentence(warehouse.silent.get("leases", ended)), span)
 
 
 def cache_rebuild(warehouse: Warehouse, *, as_of: Instant = None) -> list[Finding]:
@@ -89,6 +90,8 @@ def cache_rebuild(warehouse: Warehouse, *, as_of: Instant = None) -> list[Findin
 
     State.db knows the end only; where ``as_of`` is given, a finding says that this is the end.
     """
+    if "cache" in warehouse.silent:
+        return [Finding("clean", "info", _sentence(warehouse.silent["cache"]))]
     compared = cached.compare_cache(warehouse)
     parity = cached.cache_parity(warehouse).row(0, named=True)
     digests = f"parity {parity['parity_log']} by the log, {parity['parity_state']} by state.db"
@@ -127,6 +130,8 @@ def reconcile(reconciliation: Reconciliation) -> list[Finding]:
 def incomplete(warehouse: Warehouse) -> list[Finding]:
     """What could not be read or is not there; empty for a whole log."""
     found = []
+    if warehouse.imported:
+        return _not_imported(warehouse)
     verify = command(warehouse.book, "log", "verify")
     lines = warehouse.quarantine.filter(polars.col("file").str.ends_with(".ndjson"))
     if lines.height:
@@ -160,7 +165,8 @@ def _jobs(
     names = rows.select(polars.coalesce("idempotency_key", "job_id")).to_series()
     details = rows["detail"].drop_nulls().unique(maintain_order=True).to_list()
     ids = tuple(names.unique(maintain_order=True).to_list())
-    shown = command(warehouse.book, *(words or ("trace", str(rows["job_id"][0]))))
+    has_queue = words and not warehouse.imported
+    shown = command(warehouse.book, *(words if has_queue else ("trace", str(rows["job_id"][0]))))
     return Finding(kind, severity, _counted(title, len(ids)), ids, _some(details), shown)
 
 
@@ -210,6 +216,20 @@ def _status(reconciliation: Reconciliation, status: str, kind: str, title: str) 
         columns = reconciliation.changed_cells_by_column
         detail = _some([f"{column}: {counted(cells, 'cell')}" for column, cells in columns.items()])
     return Finding(kind, "problem", _counted(title, count), keys, detail)
+
+
+def _not_imported(warehouse: Warehouse) -> list[Finding]:
+    """Rows that an import could not read, and what its log cannot say."""
+    rows = warehouse.quarantine
+    places = tuple(f"{row[0]}:{row[1]}" for row in rows.iter_rows())
+    reasons = rows["reason"].unique(maintain_order=True).to_list()
+    title = f"{counted(rows.height, 'row')} of the imported log cannot be read"
+    bad = [Finding("quarantined", "problem", title, places, _some(reasons))] if places else []
+    return bad + [Finding("noted", "info", _sentence(told)) for told in warehouse.warnings]
+
+
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
 def _counted(title: str, count: int) -> str:

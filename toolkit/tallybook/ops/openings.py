@@ -98,8 +98,7 @@ def _follow(start: str, followers: dict[str | None, list[str]], ordered: list[st
 
 def _read(path: Path) -> Opening:
     segment = segment_name(path)
-    number, line = _first_whole_line(path)
-    fields: dict[str, Any] = orjson.loads(line) if line else {}
+    number, fields = _first_event(path)
     first_at = str(fields.get("occurred_at", ""))
     if number > 1 or fields.get("event") != "log.opened" or not _text(fields, "writer"):
         return Opening(segment, segment.partition("-")[0], first_at)
@@ -122,14 +121,15 @@ def _text(fields: dict[str, Any], name: str) -> str | None:
     return None if fields.get(name) is None else str(fields[name])
 
 
-def _first_whole_line(path: Path) -> tuple[int, bytes]:
-    """The first line that is an event, and its number; none where the first hundred are not."""
+def _first_event(path: Path) -> tuple[int, dict[str, Any]]:
+    """The fields of the first line that is an event, and its number; a hundred are looked at."""
     try:
         with packed.reading(path) as file:
             for number in range(1, _LINES_LOOKED_AT):
                 line = file.readline(judge.LONGEST_LINE)
-                if line.endswith(b"\n") and not judge.refusal(line):
-                    return number, line
+                fields = judge.event(line) if line.endswith(b"\n") else None
+                if fields:
+                    return number, fields
     except packed.Unreadable:
-        return 0, b""
-    return 0, b""
+        return 0, {}
+    return 0, {}

@@ -55,8 +55,11 @@ def settings_review(warehouse: Warehouse, span: Span = WHOLE) -> polars.DataFram
     bears what was measured; null where none is needed) and detail: the expected harm in words.
 
     Settings are lease and heartbeat (of the worker: ``--lease``), timeout_s, max_run_s,
-    backoff_first_s, max_attempts and max_rescues. Raises BadInput where book.toml cannot be read.
+    backoff_first_s, max_attempts and max_rescues. Empty where an imported log says nothing of them.
+    Raises BadInput where book.toml cannot be read.
     """
+    if "settings" in warehouse.silent:
+        return polars.DataFrame(schema=_SCHEMA)
     rules = settings.load(Layout(warehouse.book).settings)
     since, until = questions.reach(warehouse, span)
     names = warehouse.frame("topics_seen", {"since": since, "until": until})["topic"].to_list()
@@ -157,7 +160,8 @@ def _above(measured: float | None, value: float | None, wanted: int = 1) -> floa
     """A value with room above what was measured; None where none is wanted."""
     if not wanted or measured is None:
         return None
-    return float(max(round(measured * _ROOM, 3), value or 0.0))
+    proposed = round(measured * _ROOM, 3)
+    return proposed if proposed > (value or 0.0) else None
 
 
 _JUDGES: tuple[Callable[[Measured, TopicSettings], Verdict], ...] = (

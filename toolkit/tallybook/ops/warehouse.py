@@ -1,6 +1,6 @@
 """The warehouse: a DuckDB in memory over the files of one book, which it only reads."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from tallybook.layout import Layout
 from tallybook.ops import archive as archives
 from tallybook.ops import history, loading, marks, memory, metrics, statements
 from tallybook.ops import past as pasts
+from tallybook.ops.imports import stored
 from tallybook.ops.interrupts import interruptible
 from tallybook.ops.judge import BadLine, Verdict
 from tallybook.ops.past import Place
@@ -47,7 +48,8 @@ class Warehouse:
 
     def __init__(self, book: Path, out: Path | None = None, archive: Path | None = None) -> None:
         self.book = book
-        place = layout.require_book(book)
+        self._present: Warehouse | None = None
+        place = layout.require_readable_book(book)
         try:
             with interruptible():
                 self._open(place, out, archive)
@@ -67,6 +69,7 @@ class Warehouse:
 
     def _read(self, place: Layout, found: Survey) -> None:
         self.node_id, self.out = found.node_id, found.out
+        self.imported = stored.read(place)
         self._spill = memory.spill_folder(found.out, found.text_bytes)
         self._connection = memory.connect(Path(self._spill.name) if self._spill else None)
         try:
@@ -83,6 +86,8 @@ class Warehouse:
         self._entries = [*found.archived, *found.moved]
         loading.move(self._connection, found)
         self._archive_files = archives.attach(self._connection, found.folder, found.archived)
+        if self.imported:
+            self._archive_files += [stored.events(self._connection, place, self.imported)]
         self._doubled = history.arrange(self._connection)
         history.note_pruned(self._connection, place)
         self._make_models()
@@ -110,11 +115,15 @@ class Warehouse:
         torn_inside = [tail for _, tail in torn if tail not in self._torn_tails]
         kept = [bad for entry in self._entries for bad in entry.quarantine]
         self._bad_lines = kept + [bad for one in verdicts for bad in one.bad] + torn_inside
+        self._unreadable = stored.unreadable(place) if self.imported else []
         self.ledger = self._ledger(sum(verdict.blank for verdict in verdicts))
         if not self.ledger.rows:
             _require_own_log(place, self._bad_lines)
 
     def _ledger(self, blank: int) -> Ledger:
+        if self.imported:
+            told, bad = self.imported.counts["rows"], len(self._unreadable)
+            return Ledger(told, told - bad, 0, bad, 0)
         rows = self._rows("select count(*) from stored()")[0][0]
         doubled = self._doubled + sum(entry.doubled for entry in self._entries)
         blank += sum(entry.blank for entry in self._entries)
@@ -130,7 +139,8 @@ class Warehouse:
         past = copy(self)
         with interruptible():
             cut = pasts.find(self._connection, instant)
-            past._connection, past._spill = self._connection.cursor(), None
+            past._connection = self._connection.cursor()
+            past._spill = past._present = None
             past._set_variables()
             pasts.enter(past._connection, cut)
         return past
@@ -138,8 +148,7 @@ class Warehouse:
     def turned_to(self, instant: Place) -> Self:
         """As ``as_of``, where this one is needed no more: it is closed with the other."""
         past = self.as_of(instant)
-        past._spill, self._spill = self._spill, None
-        self.close()
+        past._present = self
         return past
 
     def _rows(self, query: str, params: Any = None) -> list[tuple[Any, ...]]:
@@ -165,8 +174,8 @@ class Warehouse:
     @property
     def quarantine(self) -> polars.DataFrame:
         """One row a line that is in no model: file, line, byte_offset, reason, text."""
-        bad = [*self._bad_lines, *self._bad_metrics]
-        return polars.DataFrame([asdict(line) for line in bad], schema=_QUARANTINE)
+        bad = [asdict(line) for line in (*self._bad_lines, *self._bad_metrics)]
+        return polars.DataFrame(bad + self._unreadable, schema=_QUARANTINE)
 
     @property
     def gaps(self) -> polars.DataFrame:
@@ -178,7 +187,7 @@ class Warehouse:
         """What makes every answer incomplete, a sentence each; empty for a whole log."""
         notes = [f"{line.file} line {line.line} (byte {line.byte_offset}) cannot be read: "
                  f"{line.reason}" for line in self._bad_lines]  # fmt: skip
-        return notes + self.losses
+        return notes + stored.notes(self._unreadable) + self.losses
 
     @property
     def losses(self) -> list[str]:
@@ -197,11 +206,17 @@ class Warehouse:
         told = [f"{line.file} ends in a torn line at byte {line.byte_offset}; the next append "
                 "cuts it" for line in self._torn_tails]  # fmt: skip
         told += [f"{line.file} line {line.line}: {line.reason}" for line in self._bad_metrics]
-        told += [f"the log was pruned: events 1 to {seq} of writer {name} are not in it"
-                 for name, seq in self._rows("from pruned order by short_name")]  # fmt: skip
+        told += [f"the log was pruned: events {first} to {last} of writer {name} are not in it"
+                 for name, first, last in self._rows(statements.query("pruned_away"))]  # fmt: skip
         if self._doubled:
             told.append(f"{counted(self._doubled, 'doubled line')} counted once")
+        told += stored.warnings(self.imported) if self.imported else []
         return told + self._unasked
+
+    @property
+    def silent(self) -> Mapping[str, str]:
+        """What an imported log cannot say, each with its sentence: cache, leases, workers, …"""
+        return self.imported.silent if self.imported else {}
 
     def metrics_gap(self) -> polars.DataFrame:
         """One row a worker and count that the metrics and the log tell differently."""
@@ -212,6 +227,8 @@ class Warehouse:
         self._connection.close()
         if self._spill:
             self._spill.cleanup()
+        if self._present:
+            self._present.close()
 
     def __enter__(self) -> Self:
         return self

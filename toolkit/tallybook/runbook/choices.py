@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tallybook.errors import BadInput
+from tallybook.layout import Layout
 
 if TYPE_CHECKING:
     from tallybook.ops import Warehouse
@@ -16,8 +17,13 @@ _EXPORT = Path("exports") / "airports.csv"
 def export_or_sample(export: str, book: Path) -> Path:
     """``export``, or where it is empty the sample's: ``exports/airports.csv`` beside the book.
 
-    Raises BadInput where there is no such file.
+    Raises BadInput where there is no such file, or where the book can have no cache to compare.
     """
+    if Layout(book).imported.exists():
+        raise BadInput(
+            f"{book}: an imported log says nothing of a cache, so there is nothing to compare an "
+            "export with; compare two files: tallybook reconcile EXPORT --local FILE"
+        )
     path = Path(export) if export else book.parent / _EXPORT
     if path.is_file():
         return path

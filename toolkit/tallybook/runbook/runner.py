@@ -135,7 +135,7 @@ def _book(runbook: Runbook, values: Mapping[str, Any], book: str | Path | None) 
     named = values.get("book") or ""
     if named and book and Path(named).resolve() != Path(book).resolve():
         raise BadInput(f"two books: --book {book} and parameter book={named}; name one")
-    return layout.require_book(layout.find_book_or_sample(named or book)).root.resolve()
+    return layout.require_readable_book(layout.find_book_or_sample(named or book)).root.resolve()
 
 
 def _is_unasked(values: Mapping[str, Any], book: str | Path | None) -> bool:

@@ -112,7 +112,8 @@ class _Leases:
 def _as_kept(jobs: Mapping[str, Job], folded: Mapping[str, Job]) -> Mapping[str, Job]:
     """``jobs`` without the payloads that the log was not to keep."""
     lost = {job_id for job_id, job in folded.items() if job.payload_is_lost} & jobs.keys()
-    return {**jobs, **{job_id: jobs[job_id]._replace(payload_json="") for job_id in lost}}
+    bare = {"payload_json": "", "payload_bytes": 0}
+    return {**jobs, **{job_id: jobs[job_id].changed(bare) for job_id in lost}}
 
 
 def _unlike(kind: str, folded: Mapping[str, object], kept: Mapping[str, object]) -> list[str]:

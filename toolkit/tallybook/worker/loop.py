@@ -225,6 +225,7 @@ class Worker:
             self._counters,
             is_held,
             lambda until_us: self._running.extended(job.job_id, until_us),
+            held.started_at,
         )
         if self._stopping.why(job.job_id) == TIMED_OUT:
             outcome = as_timed_out(outcome, job)

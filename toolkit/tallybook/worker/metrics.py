@@ -14,6 +14,7 @@ import math
 import os
 import threading
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -50,12 +51,16 @@ class Counters:
     def __init__(self) -> None:
         self._mutex = threading.Lock()
         self._ends = dict.fromkeys(_ENDS, 0)
+        self._due = ("", datetime.min.replace(tzinfo=UTC))
         self._clear()
 
     def settled(self, job: Job, outcome: Outcome, event: str) -> None:
         """A run ended with ``event``; its wait began when the job was due."""
-        waited = from_text(outcome.started_at) - from_text(job.next_attempt_at or job.created_at)
+        due_at = job.next_attempt_at or job.created_at
         with self._mutex:
+            if due_at != self._due[0]:  # jobs of one batch were due at once
+                self._due = (due_at, from_text(due_at))
+            waited = from_text(outcome.started_at) - self._due[1]
             self._add(_COUNT_OF.get(event))
             if event in _ENDS:
                 self._ends[event] += 1

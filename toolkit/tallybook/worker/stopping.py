@@ -14,7 +14,6 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from tallybook.event import Event
@@ -32,34 +31,41 @@ TIMED_OUT = "timed_out"
 RESTART = 75
 _FAILURE = 3
 _THREAD_ENDED = 0
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class News:
     """What the main thread of a worker waits for: signals, and threads that end.
 
-    A signal's handler does nothing but put its number into a queue, which it may at any moment.
+    Both are bytes in a pipe, and the signals are put there below Python: a wait for a lock could
+    begin right after a signal came, and sleep through it.
     """
 
     def __init__(self) -> None:
-        self._queue: SimpleQueue[int] = SimpleQueue()
+        self._ear, self._mouth = os.pipe()
+        os.set_blocking(self._mouth, False)
         self.interrupted = False
 
+    def __del__(self) -> None:
+        for fd in (self._ear, self._mouth):
+            os.close(fd)
+
     def listen(self) -> None:
-        """Take SIGTERM and SIGINT from now on."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda number, _: self._queue.put(number))
+        """Take SIGTERM and SIGINT from now on; in the main thread."""
+        signal.set_wakeup_fd(self._mouth, warn_on_full_buffer=False)
+        for number in _SIGNALS:
+            signal.signal(number, lambda *_: None)
 
     def thread_ended(self) -> None:
         """A thread has ended, however it did."""
-        self._queue.put(_THREAD_ENDED)
+        os.write(self._mouth, bytes([_THREAD_ENDED]))
 
     def signals(self, threads: int) -> Iterator[int]:
         """The signals that come until so many threads have ended."""
         while threads:
-            number = self._queue.get()
-            if number == _THREAD_ENDED:
-                threads -= 1
-            else:
+            (number,) = os.read(self._ear, 1)
+            threads -= number == _THREAD_ENDED
+            if number in _SIGNALS:
                 self.interrupted = self.interrupted or number == signal.SIGINT
                 yield number
 

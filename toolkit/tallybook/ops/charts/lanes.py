@@ -23,10 +23,12 @@ _COLOURS = (RED, PURPLE, "#000000", ORANGE, GREEN, GREY)
 def lease_lanes(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
     """How busy each worker was, and over it each lease that its holder did not end in time."""
     title = "Leases by worker"
-    every_window = questions.busy(warehouse, span)
+    every_window = questions.busy(warehouse, drawing.legible(warehouse, span))
     busy = every_window.drop_nulls("worker")
     if busy.is_empty():
-        return drawing.empty(title, "no lease was held in this span")
+        return drawing.empty(
+            title, warehouse.silent.get("workers", "no lease was held in this span")
+        )
     stuck = _stuck(warehouse, span)
     lanes = _lanes(busy, stuck)
     shown = stuck.filter(polars.col("worker").is_in(lanes)).head(_MOST_STUCK)

@@ -1,6 +1,8 @@
 -- one row a job that was ever enqueued, as the last event of the log leaves it; a pruned job stays
 with enqueued as (
-    select *
+    select
+        *,
+        case when reason is distinct from 'submit_unknown' then coalesce(next_attempt_at, occurred_at) end as due_at
     from events
     where event = 'job.enqueued'
     qualify row_number() over (partition by job_id order by position) = 1
@@ -94,7 +96,7 @@ select
     enqueued.position,
     enqueued.seq as enqueued_seq,
     enqueued.occurred_at as created_at,
-    coalesce(enqueued.next_attempt_at, enqueued.occurred_at) as due_at,
+    enqueued.due_at,
     folded.first_leased_at,
     folded.first_started_at,
     case when folded.status in ('done', 'dead') then folded.started_at end as started_at,
@@ -105,12 +107,10 @@ select
     folded.rescues,
     folded.refused,
     folded.deduplicated,
-    (epoch_us(folded.first_started_at) - epoch_us(coalesce(enqueued.next_attempt_at, enqueued.occurred_at)))
-        / 1000000.0 as wait_s,
+    (epoch_us(folded.first_started_at) - epoch_us(enqueued.due_at)) / 1000000.0 as wait_s,
     case when folded.status in ('done', 'dead') then folded.duration_ms / 1000.0 end as run_s,
     case when folded.status in ('done', 'dead') then
-        (epoch_us(folded.ended_at) - epoch_us(coalesce(enqueued.next_attempt_at, enqueued.occurred_at)))
-        / 1000000.0
+        (epoch_us(folded.ended_at) - epoch_us(enqueued.due_at)) / 1000000.0
     end as total_s
 from enqueued
 inner join folded on folded.job_id = enqueued.job_id

@@ -84,7 +84,7 @@ select
     claims.lease_ms,
     coalesce(extensions.locked_until, claims.locked_until) as locked_until,
     coalesce(extensions.extensions, 0) as extensions,
-    coalesce(first_ends.started_at, refusals.started_at, extensions.started_at) as started_at,
+    coalesce(first_ends.started_at, refusals.started_at, extensions.started_at, claims.started_at) as started_at,
     first_ends.occurred_at as ended_at,
     first_ends.seq as ended_seq,
     case first_ends.event

@@ -125,6 +125,11 @@ def _read_cache(connection: duckdb.DuckDBPyConnection, name: str, warehouse: War
 
 def _empty(warehouse: Warehouse) -> TallybookError:
     """Nothing is cached: that says nothing about the other side, least of all where lines lack."""
+    if "cache" in warehouse.silent:
+        return BadInput(
+            f"{warehouse.book}: {warehouse.silent['cache']}, so there is nothing to compare an "
+            "export with; compare two files: tallybook reconcile EXPORT --local FILE"
+        )
     words = f"the cache of {warehouse.book} is empty: there is nothing to compare"
     if notes := warehouse.notes:
         return IncompleteInput(f"{words}, and its log is incomplete: {notes[0]}")

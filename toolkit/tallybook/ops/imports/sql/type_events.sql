@@ -1,0 +1,24 @@
+-- one row a row of a file that tells of one event: its text cells typed by the macros of the profile
+select
+    id,
+    topic,
+    worker,
+    event as word,
+    correlation_id,
+    error,
+    attempt,
+    at_us,
+    until_us,
+    case
+        when unread is not null then 'not a JSON object: ' || left(unread, 80)
+        when at_us is null and "at" is not null then 'at: no time: ' || "at"
+        when until_us is null and until is not null then 'until: no time: ' || until
+    end as bad,
+    kept
+from (
+    select
+        *,
+        instant("at") as at_us,
+        instant(until) as until_us
+    from cells
+)
