@@ -66,19 +66,13 @@ class Touched:
         if not lines:
             return []
         firsts = self._ordering.firsts(lines)
-        behind = [line for line, first in firsts.items() if first.line != AT_FRONT]
-        fronts = self._ordering.fronts(behind) if behind else defaultdict(list)
+        fronts = self._ordering.fronts(firsts) if firsts else defaultdict(list)
         for job in sorted((job for job in new if job.line), key=_AGE):
             line = (job.topic, job.ordering_key or "")
             firsts.setdefault(line, job)
             if job.line == AT_FRONT:
                 fronts[line].append(job)
-        moved = [
-            job
-            for line, first in firsts.items()
-            if first.line != AT_FRONT
-            for job in of_line(fronts[line], first)
-        ]
+        moved = [job for line, first in firsts.items() for job in of_line(fronts[line], first)]
         for job in moved:
             if job.resource:
                 self._resources[job.resource] = None
@@ -88,11 +82,11 @@ class Touched:
         """The jobs that change their place before a resource, ``new`` ones among them; the rows
         of lines are written. Of a resource that somebody had when it was last looked at, no job
         stands."""
-        was_locked = dict(self._known)
-        self._write_locks()
         resources, self._resources = self._resources, {}
         if not resources:
             return []
+        was_locked = dict(self._known)
+        self._write_locks()
         locked = self._locked(resources)
         asked = [resource for resource in resources if not was_locked.get(resource)]
         standing = _by_resource(self._ordering.standing(asked) if asked else ())

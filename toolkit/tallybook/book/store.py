@@ -185,11 +185,16 @@ class Store:
         new = [job_id for job_id, old in self._before.items() if old is None]
         for moved_of in (self._touched.moved_in_lines, self._touched.moved_of_resources):
             moved = moved_of(self._changed[job_id] for job_id in new)
-            self._known.update((job.job_id, job) for job in moved)
-            fresh = {job.job_id: job for job in moved if self._before.get(job.job_id, job) is None}
-            self._changed.update(fresh)
+            if moved:
+                self._place(moved)
+
+    def _place(self, moved: list[Job]) -> None:
+        self.has_news = True
+        self._known.update((job.job_id, job) for job in moved)
+        fresh = {job.job_id: job for job in moved if self._before.get(job.job_id, job) is None}
+        self._changed.update(fresh)
+        if len(fresh) < len(moved):
             self._queue.place(job for job in moved if job.job_id not in fresh)
-            self.has_news = self.has_news or bool(moved)
 
     def _add(self, new: list[Job]) -> None:
         try:
