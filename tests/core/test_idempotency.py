@@ -25,6 +25,7 @@ WINDOW_S = 86400
         ({"n": 1}, {"n": 1.0}),
         ({"n": [100, {"m": 0}]}, {"n": [1e2, {"m": -0.0}]}),
         (2, 2.0),
+        ([2**53, -(2**53)], [float(2**53), -float(2**53)]),
     ],
 )
 def test_payloads_that_differ_in_form_alone_are_the_same(

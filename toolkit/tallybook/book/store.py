@@ -37,6 +37,8 @@ _NOT_NOW = (
     sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_READONLY,
 )
+_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
+"""What SQLite says where the disk, a quota or the largest size of a file takes no more."""
 _LEASED = Status.LEASED.value
 _SQL = statements.load("tallybook.book", "store.sql")
 SCHEMA = (_SQL["schema"], queue_sqlite.SCHEMA, cache_sqlite.SCHEMA)
@@ -104,6 +106,7 @@ class Store:
     def commit(self) -> None:
         """COMMIT. By now the events are on disk: if it fails, the change has happened all the
         same, ``is_behind`` is set, and the next change replays it from the log."""
+        self._touched.forget()
         at("before_commit")
         self.is_behind = True
         with suppress(sqlite3.DatabaseError):
@@ -245,6 +248,10 @@ class Store:
         """Who has a resource."""
         return self._touched.lock(resource)
 
+    def know_locks(self, resources: list[str]) -> None:
+        """Remember who has ``resources``, so that this change need not ask for each."""
+        self._touched.know(resources)
+
     def put_lock(self, lock: Lock) -> None:
         """Keep who has a resource."""
         self._touched.put_lock(lock.resource, lock)
@@ -323,7 +330,7 @@ def told(path: Path) -> Iterator[None]:
 def as_ours(error: sqlite3.OperationalError | OSError, path: Path) -> TallybookError:
     """What SQLite or the disk cannot do now, in our words."""
     if isinstance(error, sqlite3.OperationalError):
-        kind = NoRoom if error.sqlite_errorcode == sqlite3.SQLITE_FULL else TallybookError
+        kind = NoRoom if error.sqlite_errorcode in _FULL else TallybookError
         return kind(f"{path}: {error}; nothing was changed")
     kind = NoRoom if error.errno in NO_ROOM else TallybookError
     kind = BadInput if isinstance(error, PermissionError) else kind

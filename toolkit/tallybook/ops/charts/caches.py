@@ -18,7 +18,7 @@ def cache_history(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
     title = "The cache over time"
     if "cache" in warehouse.silent:
         return drawing.empty(title, warehouse.silent["cache"])
-    frame = questions.cache_changes(warehouse, span)
+    frame = questions.cache_changes(warehouse, drawing.legible(warehouse, span))
     if not frame.select("puts", "invalidations", "keys").sum_horizontal().sum():
         return drawing.empty(title, "the log has no cache entry in this span")
     alt = drawing.altair_module()
