@@ -1,10 +1,11 @@
 """ops: answers about books, from their files alone.
 
 It never imports the runtime and never writes into a book, so it also serves a copy of a log on a
-laptop. It rests on four steps:
+laptop. It rests on five steps:
 
-    load        segments become one table, line by line accounted for      loading, judge
-    order       writers by their links, then seq; doubles and holes        history
+    look        what is there: segments, how they begin, the archive       survey, openings, archive
+    load        segments become one table, line by line accounted for      loading, judge, refusals
+    order       writers by their links, then seq; doubles and holes        openings, history
     models      a SQL view each, its grain on the first line               models/*.sql
     questions   one statement each, values only as parameters              queries/*.sql
 
