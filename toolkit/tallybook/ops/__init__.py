@@ -15,9 +15,10 @@ laptop. It rests on five steps:
     warehouse.sql("from jobs where status = 'dead'").pl()
     warehouse.quarantine, warehouse.gaps, warehouse.notes     # what is missing, always said
 
-Each question is a function here that takes the warehouse and gives a Polars frame:
-``overview``, ``throughput``, ``latency``, ``outcomes``, ``stuck_leases``, ``trace``,
-``cache_as_of``, ``compare_cache``, ``cache_parity``. A detector (``answer_lost``, ``dead``, …)
+Each question is a function here that takes the warehouse, most a ``Span`` of time too, and gives
+a Polars frame: ``overview``, ``throughput``, ``latency``, ``compare``, ``outcomes``,
+``lease_states``, ``double_runs``, ``backlog`` (with ``advice`` in words), ``settings_review``,
+``trace``, ``cache_as_of``, ``compare_cache``, ``cache_parity``. A detector (``answer_lost``, ``dead``, …)
 gives one row a job that it finds; ``findings`` turns detectors into what a runbook says.
 ``reconcile`` compares two tables, or the cache with an export. ``charts`` draws.
 
