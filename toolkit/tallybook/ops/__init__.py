@@ -18,8 +18,8 @@ laptop. It rests on five steps:
 Each question is a function here that takes the warehouse, most a ``Span`` of time too, and gives
 a Polars frame: ``overview``, ``throughput``, ``latency``, ``compare``, ``outcomes``,
 ``lease_states``, ``double_runs``, ``backlog`` (with ``advice`` in words), ``settings_review``,
-``trace``, ``cache_as_of``, ``compare_cache``, ``cache_parity``. A detector (``answer_lost``, ``dead``, …)
-gives one row a job that it finds; ``findings`` turns detectors into what a runbook says.
+``trace``, ``cache_as_of``, ``compare_cache``, ``cache_parity``. A detector (``answer_lost``,
+``dead``, …) gives one row a job that it finds; ``findings`` turns them into what a runbook says.
 ``reconcile`` compares two tables, or the cache with an export. ``charts`` draws.
 
 Everything heavy (DuckDB, Polars, Altair) loads at first use: ``from tallybook import ops`` is free.
