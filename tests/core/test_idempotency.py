@@ -123,8 +123,8 @@ def test_of_two_jobs_with_one_key_the_open_one_counts(book: Book, clock: FakeClo
     first = ended(book, "dead")
     clock.advance(WINDOW_S)
     ended(book)
-    book.steer("requeue", [first], "by hand")
     clock.advance(WINDOW_S)
+    book.steer("requeue", [first], "by hand")
     assert book.enqueue("a", 1, idempotency_key="k").job_id == first
 
 

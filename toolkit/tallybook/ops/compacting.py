@@ -31,7 +31,7 @@ from tallybook.ops.openings import Opening
 from tallybook.ops.survey import Survey, survey
 
 _WORKERS = 2
-_LIMIT = "350MB"
+_LIMIT = "300MB"
 _SPAN = ("rows", "numbers", "first_seq", "last_seq", "first_at", "last_at")
 
 

@@ -1,6 +1,7 @@
 """The warehouse: a DuckDB in memory over the files of one book, which it only reads."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ from tallybook.ops.survey import Survey, survey
 from tallybook.ops.wording import counted
 
 _TRIALS = 3
+_NAMED = 20
 _QUARANTINE = {"file": polars.String, "line": polars.Int64, "byte_offset": polars.Int64,
                "reason": polars.String, "text": polars.String}  # fmt: skip
 
@@ -189,10 +191,22 @@ class Warehouse:
 
     @property
     def notes(self) -> list[str]:
-        """What makes every answer incomplete, a sentence each; empty for a whole log."""
-        notes = [f"{line.file} line {line.line} (byte {line.byte_offset}) cannot be read: "
-                 f"{line.reason}" for line in self._bad_lines]  # fmt: skip
-        return notes + stored.notes(self._unreadable) + self.losses
+        """What makes every answer incomplete, a sentence each; empty for a whole log.
+
+        Of a file with many bad lines the first twenty are named; ``quarantine`` has them all.
+        """
+        return [*self._bad_lines_told(), *stored.notes(self._unreadable), *self.losses]
+
+    def _bad_lines_told(self) -> Iterator[str]:
+        counts = Counter[str]()
+        for line in self._bad_lines:
+            counts[line.file] += 1
+            if counts[line.file] <= _NAMED:
+                place = f"{line.file} line {line.line} (byte {line.byte_offset})"
+                yield f"{place} cannot be read: {line.reason}"
+        for file, count in counts.items():
+            if count > _NAMED:
+                yield f"{file}: {counted(count - _NAMED, 'more line')} cannot be read"
 
     @property
     def losses(self) -> list[str]:
