@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import random
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -197,6 +199,33 @@ def test_a_checkpoint_goes_to_parquet_and_comes_back_from_it(
         bulk.fold(lambda _: None)
         bulk.write(tmp_path / "bulk.parquet")
     assert polars.read_parquet(tmp_path / "bulk.parquet")["etag"].to_list() == ["e", None]
+
+
+def test_a_full_disk_is_told_in_one_line_and_leaves_no_half_cache(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = HandLog(tmp_path / "b")
+    log.put("a", 1)
+
+    def full(_: object, target: Path) -> None:
+        target.write_text("half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
+
+    monkeypatch.setattr(BulkFold, "write", full)
+    out = tmp_path / "out"
+    assert main(["cache", "rebuild", "--book", str(log.root), "--out", str(out)]) == 3
+    error = capsys.readouterr().err
+    assert "No space left on device; nothing was changed" in error and error.count("\n") == 1
+    assert list(out.iterdir()) == []
+
+
+def test_a_line_that_no_writer_of_ours_wrote_is_folded_all_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = HandLog(tmp_path / "b")
+    log.put("a", 1, version="one")
+    code, told = asked(capsys, log.root, "--as-of", log.at)
+    assert (code, told["keys"]) == (0, 1)
 
 
 # exports

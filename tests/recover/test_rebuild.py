@@ -173,6 +173,20 @@ def test_a_hole_makes_what_is_older_unknown_and_what_is_written_after_it_proven(
     )
 
 
+def test_without_its_first_segment_a_log_gives_back_what_the_others_tell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = HandLog(tmp_path / "b")
+    log.live([("put", "a", 1), ("enqueue", "j", 0), ("roll", "", 0), ("put", "b", 2)])
+    segments(log.root)[0].unlink()
+    assert main(["rebuild", "--json", "--book", str(log.root)]) == 4
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["keys"], shown["jobs"], shown["unknown_keys"]) == (1, 0, 0)
+    assert [(hole["first_seq"], hole["last_seq"]) for hole in shown["holes"]] == [(1, 3)]
+    with Book.open(log.root) as book:
+        assert book.enqueue("a", 1).is_new
+
+
 def test_a_lost_end_begins_a_new_writer_anchored_to_what_is_left(
     book: Book, root: Path, clock: FakeClock
 ) -> None:

@@ -7,7 +7,10 @@ copy of the lines that the survey takes.
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -16,6 +19,7 @@ import orjson
 
 from tallybook import packed, statements
 from tallybook.entry import Entry
+from tallybook.errors import NoRoom, TallybookError
 from tallybook.event import encode
 from tallybook.ids import Parity
 from tallybook.recover.certificate import Cached
@@ -101,7 +105,8 @@ class BulkFold:
             "begin": self._survey.place(writer, 0),
         }
         try:
-            self._connection.execute(_SQL["changes"], given)
+            with _told(self._aside):
+                self._connection.execute(_SQL["changes"], given)
         except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
             raise Untypical(str(error)) from error
 
@@ -161,7 +166,8 @@ class BulkFold:
         """Write the entries by key: Parquet where the name ends so, else NDJSON."""
         path = str(target).replace("'", "''")
         kind = "parquet" if target.suffix == ".parquet" else "json"
-        self._connection.execute(_SQL["export"].format(target=path, kind=kind))
+        with _told(target):
+            self._connection.execute(_SQL["export"].format(target=path, kind=kind))
 
     def _entry(self, row: tuple[Any, ...]) -> Entry:
         key, _, occurred_at, version, origin, value, rest = row
@@ -185,6 +191,18 @@ class BulkFold:
             boot_us=told["boot_us"] if timed else 0,
             boot_id=self._boots[told["file"]] if timed else "",
         )
+
+
+@contextmanager
+def _told(place: Path) -> Iterator[None]:
+    """What the disk or memory does not allow, as an error of ours."""
+    try:
+        yield
+    except (duckdb.IOException, duckdb.OutOfMemoryException) as error:
+        words = str(error)
+        if os.strerror(errno.ENOSPC) in words:
+            raise NoRoom(f"{place}: {os.strerror(errno.ENOSPC)}; nothing was changed") from error
+        raise TallybookError(f"{place}: {words.splitlines()[0]}; nothing was changed") from error
 
 
 def _copy_text(item: Judged, file: BinaryIO) -> None:

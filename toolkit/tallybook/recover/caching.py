@@ -13,11 +13,12 @@ import orjson
 
 from tallybook import entry as entries
 from tallybook.book import checkpoints
+from tallybook.book import store as stores
 from tallybook.book.checkpoints import Checkpoint
 from tallybook.book.view import node_of
 from tallybook.clock import Clock, SystemClock, from_text, to_text
 from tallybook.entry import Entry
-from tallybook.errors import BadInput, IncompleteInput
+from tallybook.errors import BadInput, IncompleteInput, NotNow
 from tallybook.layout import FOLDER_MODE, Layout, require_book
 from tallybook.log.durable import make_folder
 from tallybook.log.reader import Position
@@ -106,8 +107,14 @@ class CacheAct:
         """The whole act."""
         found, base = self.surveyed()
         in_bulk = not base and not self.wish.export and find_spec("duckdb")
-        known = self._in_bulk(found) if in_bulk else None
-        return self.told(found, *(known or self.in_memory(found, base)))
+        try:
+            with stores.told(self.wish.out or self.layout.log):
+                known = self._in_bulk(found) if in_bulk else None
+                return self.told(found, *(known or self.in_memory(found, base)))
+        except NotNow:
+            if self.wish.out:
+                (self.wish.out / f"cache.{self.wish.kind}").unlink(missing_ok=True)
+            raise
 
     def surveyed(self) -> tuple[Survey, Base | None]:
         """What is left of the log, and what a fold begins with."""
