@@ -232,3 +232,8 @@ def carried(name: str) -> Path:
 def out_dir(explicit: str | Path | None, node_id: str) -> Path:
     """Where ops and runbooks write: ``--out``, else ``./tallybook-out/<node_id>``."""
     return Path(explicit) if explicit else Path("tallybook-out") / node_id
+
+
+def archive_dir(out: Path) -> Path:
+    """Where compacted segments lie in the folder of ``out_dir``."""
+    return out / "archive"

@@ -11,12 +11,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from tallybook import layout as layouts
 from tallybook.book import checkpoints
 from tallybook.book.book import Book
 from tallybook.layout import Layout
 from tallybook.log import anchor as anchors
+from tallybook.log import archived
 from tallybook.log import manifest as manifests
 from tallybook.log.anchor import Anchor
 from tallybook.log.chain import Position
@@ -35,7 +37,8 @@ class Cut:
 @dataclass(frozen=True, slots=True)
 class Pruned:
     """What a prune removed, or would remove. ``last_seq`` of ``writer`` is the last line of it;
-    ``checkpoint`` is the state that a fold begins with from now on, None in a dry run."""
+    ``checkpoint`` is the state that a fold begins with from now on, None in a dry run.
+    ``stopped_at`` says which segment the archive does not stand for, and why."""
 
     segments: list[Cut]
     bytes: int
@@ -44,17 +47,23 @@ class Pruned:
     last_seq: int | None
     checkpoint: str | None
     dry_run: bool
+    stopped_at: str | None = None
 
 
-def prune(book: Book, before: str | None = None, *, dry_run: bool = False) -> Pruned:
+def prune(
+    book: Book, before: str | None = None, *, archive: Path | None = None, dry_run: bool = False
+) -> Pruned:
     """Remove closed segments whose last event is older than ``before`` (RFC 3339; None: any).
 
-    A checkpoint is made first, and nothing that it does not cover is removed. With ``dry_run``
-    nothing is changed. Raises LogDamaged where a segment to be removed is not whole.
+    A checkpoint is made first, and nothing that it does not cover is removed; with ``archive``
+    also nothing from the first segment on that the archive in that folder does not hold, whole
+    and proven. With ``dry_run`` nothing is changed. Raises LogDamaged where a segment to be removed
+    is not whole.
     """
     layout = book.layout
     made = None if dry_run else checkpoints.make(layout, book.moment().wall())
     found = list(_old(layout, made.position if made else book.position(), before))
+    found, stopped_at = _archived(layout, found, archive) if archive else (found, None)
     began = anchors.position(layout).ordinal
     anchor = _anchor(layout, {cut.segment for cut in found})
     if not dry_run:
@@ -70,6 +79,7 @@ def prune(book: Book, before: str | None = None, *, dry_run: bool = False) -> Pr
         last_seq=anchor.position.seq if found else None,
         checkpoint=made.path.name if made else None,
         dry_run=dry_run,
+        stopped_at=stopped_at,
     )
 
 
@@ -82,6 +92,15 @@ def _old(layout: Layout, covered: Position, before: str | None) -> Iterator[Cut]
         if before is not None and last >= before:
             return
         yield Cut(item.name, item.path.stat().st_size, last)
+
+
+def _archived(layout: Layout, cuts: list[Cut], folder: Path) -> tuple[list[Cut], str | None]:
+    """The segments up to the first that the archive does not stand for, and why it does not."""
+    items = {item.name: item for item in segments(layout)}
+    for number, cut in enumerate(cuts):
+        if reason := archived.why_not(folder, layout, items[cut.segment]):
+            return cuts[:number], f"{cut.segment}: {reason}"
+    return cuts, None
 
 
 def _last_occurred_at(layout: Layout, item: Segment) -> str:

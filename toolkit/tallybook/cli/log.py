@@ -7,11 +7,12 @@ import json
 import sys
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tallybook.cli import output
 from tallybook.errors import BadInput
-from tallybook.layout import find_book, require_book
+from tallybook.layout import archive_dir, find_book, out_dir, require_book
 
 if TYPE_CHECKING:
     from tallybook.book.pruning import Pruned
@@ -50,6 +51,9 @@ def _add_prune(parser: argparse.ArgumentParser) -> None:
                         help="keep segments with an event of the last N days")  # fmt: skip
     parser.add_argument("--before", metavar="TIME",
                         help="keep segments with an event of this time or later")  # fmt: skip
+    parser.add_argument("--archived", nargs="?", const="", metavar="DIR",
+                        help="keep segments that 'tallybook compact' has not brought into the "
+                        "archive DIR (default: ./tallybook-out/<node_id>/archive)")  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="say what would go; change nothing")
     output.add_book(parser)
     output.add_json(parser)
@@ -118,7 +122,8 @@ def _prune(args: argparse.Namespace) -> int:
     require_book(root)
     with Book.open(root, create=False) as book:
         before = _before(args, book.moment().now)
-        pruned = prune(book, before, dry_run=args.dry_run)
+        archive = _archive(args.archived, book.node.node_id)
+        pruned = prune(book, before, archive=archive, dry_run=args.dry_run)
     output.answer(asdict(pruned), args.json, text=lambda: _told_pruned(pruned))
     return 0
 
@@ -141,12 +146,24 @@ def _before(args: argparse.Namespace, now: datetime) -> str | None:
     return to_text(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
 
 
+def _archive(given: str | None, node_id: str) -> Path | None:
+    """The folder that ``--archived`` names, None without it; raises BadInput where it is none."""
+    if given is None:
+        return None
+    folder = Path(given) if given else archive_dir(out_dir(None, node_id))
+    if not folder.is_dir():
+        raise BadInput(f"no archive at {folder}: make one with 'tallybook compact', or name it")
+    return folder
+
+
 def _told_pruned(pruned: Pruned) -> str:
     rows = [asdict(cut) for cut in pruned.segments]
     lines = [output.table(rows, ["segment", "bytes", "last_occurred_at"])] if rows else []
     done = "would be removed" if pruned.dry_run else "removed"
     counts = output.counted(len(rows), "segment"), output.counted(pruned.events, "event")
     lines.append(f"{', '.join(counts)}, {pruned.bytes:,} bytes {done}")
+    if pruned.stopped_at:
+        lines.append(f"kept from {pruned.stopped_at}; run 'tallybook compact' first")
     if pruned.checkpoint:
         lines.append(f"a fold begins with checkpoints/{pruned.checkpoint}")
     return "\n".join(lines)

@@ -27,6 +27,7 @@ COMMANDS = {
     "log": "verify, follow or prune the log of a book",
     "cache": "list cache entries, show one, forget some, rebuild from the log",
     "checkpoint": "keep the whole state, so that folding it anew takes seconds",
+    "compact": "bring closed segments of the log into an archive of Parquet files",
     "rebuild": "rebuild state.db (queue and cache) from the log",
     "analyze": "throughput, latency, leases, backlog, double runs and settings, from the log",
     "reconcile": "compare the cache, or a file, with an export",

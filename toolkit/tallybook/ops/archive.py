@@ -21,7 +21,6 @@ from tallybook.ops.judge import BadLine
 from tallybook.ops.openings import Opening
 
 VERSION = 1
-FOLDER = "archive"
 _SPAN = ("segment", "first_seq", "last_seq", "first_at", "last_at", "rows", "numbers")
 
 

@@ -50,7 +50,7 @@ class Compacted:
 
     folder: Path
     made: list[Entry]
-    kept: list[str]
+    kept: list[Entry]
     left: list[Left]
 
 
@@ -77,6 +77,9 @@ def compact(book: Path, out: Path | None = None) -> Compacted:
     except OSError as error:
         name = error.filename or found.folder
         raise TallybookError(f"cannot compact: {name}: {error.strerror}") from error
+    except duckdb.IOException as error:
+        said = str(error).partition("\n")[0]
+        raise TallybookError(f"cannot compact into {found.folder}: {said}") from error
 
 
 @contextmanager
@@ -101,7 +104,7 @@ def _compact(place: Layout, found: Survey) -> Compacted:
             done = [one for share in work for one in share.result()]
     made = sorted((one for one in done if isinstance(one, Entry)), key=lambda one: one.segment)
     left += [one for one in done if isinstance(one, Left)]
-    return Compacted(found.folder, made, [one.segment for one in found.archived], left)
+    return Compacted(found.folder, made, [*found.archived, *found.moved], left)
 
 
 def _share(

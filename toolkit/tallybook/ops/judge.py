@@ -96,29 +96,24 @@ def judge(path: Path, clean: BinaryIO | None = None, *, every_line: bool = False
 
 def _pieces(file: BinaryIO) -> Iterator[_Piece]:
     """The text in pieces that end with a line, but for the last, where that has no end."""
-    begun, skipped = b"", 0
     # read1 gives what comes right before a damaged place, too
     while chunk := file.read1(_CHUNK):  # type: ignore[attr-defined]
         end = chunk.rfind(b"\n") + 1
-        if end and skipped:
-            rest = chunk.index(b"\n") + 1
-            yield _Piece(begun, skipped + rest, ends=True)
-            begun, skipped, chunk, end = b"", 0, chunk[rest:], end - rest
         if end:
-            yield _Piece(begun + chunk[:end], 0, ends=True)
-            begun, chunk = b"", chunk[end:]
-        begun, skipped = _longer(begun, skipped, chunk)
-    if begun:
-        yield _Piece(begun, skipped, ends=False)
+            yield _Piece(chunk[:end], 0, ends=True)
+        if end < len(chunk):
+            yield _rest_of_line(file, chunk[end:])
 
 
-def _longer(begun: bytes, skipped: int, chunk: bytes) -> tuple[bytes, int]:
-    """A line that goes on; what it has beyond the limit is counted and not kept."""
-    if skipped:
-        return begun, skipped + len(chunk)
-    begun += chunk
-    over = len(begun) - LONGEST_LINE
-    return (begun[:_CHUNK], len(begun) - _CHUNK) if over > 0 else (begun, 0)
+def _rest_of_line(file: BinaryIO, begun: bytes) -> _Piece:
+    """The line that begins so; what it has beyond the limit is counted and not kept."""
+    line = begun + file.readline(LONGEST_LINE)
+    more, size = line, len(line)
+    while more and not more.endswith(b"\n"):
+        more = file.readline(_CHUNK)
+        size += len(more)
+    kept = line if size == len(line) else line[:_CHUNK]
+    return _Piece(kept, size - len(kept), ends=more.endswith(b"\n"))
 
 
 def _judge_piece(verdict: Verdict, piece: _Piece, clean: BinaryIO | None, every_line: bool) -> None:

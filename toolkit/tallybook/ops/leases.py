@@ -1,5 +1,6 @@
 """Leases and what became of them: which, how, what proves it, what mends it."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -9,7 +10,7 @@ import polars
 from tallybook.ops import heartbeats, windows
 from tallybook.ops.warehouse import Warehouse
 from tallybook.ops.windows import MICROSECOND, WHOLE, Instant, Span
-from tallybook.ops.wording import command, counted
+from tallybook.ops.wording import counted, naming
 
 TAKEN = ("expired", "worker died", "reboot", "refused", "overdue")
 STATUSES = ("held", "late", "expired", "orphan", "hung", "waiting in memory", "double run",
@@ -35,8 +36,7 @@ def stuck_leases(
     """
     found = _found(warehouse, span, at).filter(polars.col("how").is_not_null())
     lone = found.unique(["job_id", "lease_token"], keep="first", maintain_order=True)
-    commands = [command(warehouse.book, "trace", job) for job in lone["job_id"]]
-    return lone.with_columns(command=polars.Series(commands, dtype=polars.String)).select(_STUCK)
+    return lone.with_columns(command=_traces(warehouse, lone)).select(_STUCK)
 
 
 def lease_states(
@@ -56,10 +56,12 @@ def lease_states(
     both = polars.concat(
         [_found(warehouse, span, at), _doubled(warehouse, span, at)], how="diagonal_relaxed"
     )
-    rows = both.to_dicts()
+    rows, named = both.to_dicts(), naming(warehouse.book)
     told = both.with_columns(
         detail=polars.Series([_detail(row) for row in rows], dtype=polars.String),
-        command=polars.Series([_mend(warehouse, row) for row in rows], dtype=polars.String),
+        command=_traces(warehouse, both)
+        if warehouse.imported
+        else polars.Series([_mend(named, row) for row in rows], dtype=polars.String),
     )
     return told.drop("kills", "run_p99_s", "runs", "clock_moved_s", "now_at", "overlap_s").sort(
         "leased_at", "job_id", "lease_token", "status"
@@ -75,8 +77,7 @@ def double_runs(warehouse: Warehouse, span: Span = WHOLE) -> polars.DataFrame:
     the last sign that its worker gave of it. So an overlap is proven, not supposed.
     """
     found = warehouse.frame("double_runs", span.bounds())
-    commands = [command(warehouse.book, "trace", job) for job in found["job_id"]]
-    return found.with_columns(command=polars.Series(commands, dtype=polars.String))
+    return found.with_columns(command=_traces(warehouse, found))
 
 
 def _found(warehouse: Warehouse, span: Span, at: Instant) -> polars.DataFrame:
@@ -171,18 +172,21 @@ _DETAILS = {
 }  # fmt: skip
 
 
-def _mend(warehouse: Warehouse, row: Mapping[str, Any]) -> str:
+def _mend(named: tuple[str, ...], row: Mapping[str, Any]) -> str:
     """What to type about it: what mends it where something does, else what shows it."""
-    job, status, job_status = row["job_id"], row["status"], row["job_status"]
-    still_open = row["ended_at"] is None
-    if warehouse.imported:
-        return command(warehouse.book, "trace", job)
-    if status == "poison" and job_status == "dead":
-        return command(warehouse.book, "jobs", "discard", job)
-    if (status == "poison" and job_status in ("pending", "leased")) or (
-        status == "hung" and still_open
-    ):
-        return command(warehouse.book, "jobs", "cancel", job)
-    if still_open and status in ("orphan", "expired"):
-        return command(warehouse.book, "jobs", "release", job)
-    return command(warehouse.book, "trace", job)
+    status, job_status, still_open = row["status"], row["job_status"], row["ended_at"] is None
+    words: tuple[str, ...] = ("trace",)
+    if status == "poison" and job_status in ("dead", "pending", "leased"):
+        words = ("jobs", "discard" if job_status == "dead" else "cancel")
+    elif status == "hung" and still_open:
+        words = ("jobs", "cancel")
+    elif status in ("orphan", "expired") and still_open:
+        words = ("jobs", "release")
+    return shlex.join(("tallybook", *words, row["job_id"], *named))
+
+
+def _traces(warehouse: Warehouse, frame: polars.DataFrame) -> polars.Series:
+    """The command that shows the history of each job."""
+    named = naming(warehouse.book)
+    told = [shlex.join(("tallybook", "trace", job, *named)) for job in frame["job_id"]]
+    return polars.Series(told, dtype=polars.String)

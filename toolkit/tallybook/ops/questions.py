@@ -10,7 +10,7 @@ from tallybook.ops import statements, windows
 from tallybook.ops.warehouse import Warehouse
 from tallybook.ops.windows import AUTO, WHOLE, Span, Windows
 
-GROUPS = ("topic", "worker", "error")
+GROUPS = ("topic", "worker", "error", "node")
 RATES = ("topic", "worker")
 # Above so many jobs their times are ranked by a plan that spills to disk.
 MOST_IN_MEMORY = 8_000_000
@@ -44,8 +44,8 @@ def latency(warehouse: Warehouse, span: Span = WHOLE, *, by: str | None = None) 
     null where nothing was measured. A group ``by="error"`` is the last error of its jobs.
     """
     _require_group(by, GROUPS)
-    asked = divided(warehouse, span, span.every, "arrival_span")
-    jobs = warehouse.frame("arrival_span")["jobs"].item()
+    first, last, jobs = warehouse.frame("arrival_span").row(0)
+    asked = _split(span.within(first, last), span, span.every)
     name = "latency" if jobs <= MOST_IN_MEMORY else "latency_ranked"
     found = _asked(warehouse, name, asked, span, by=by or "")
     return _named(found.drop([] if span.every else ["window_start", "window_end"]), by)
@@ -102,12 +102,15 @@ def reach(warehouse: Warehouse, span: Span, of: str = "log_span") -> tuple[datet
 
 def divided(warehouse: Warehouse, span: Span, every: str, of: str = "log_span") -> Windows:
     """The span in windows of ``every``; as one window where that is empty."""
-    start, end = reach(warehouse, span, of)
+    return _split(reach(warehouse, span, of), span, every)
+
+
+def _split(reached: tuple[datetime, datetime], span: Span, every: str) -> Windows:
+    start, end = reached
     if not every:
         return windows.whole(start, end)
-    return windows.split(
-        start, end, windows.length(every, end - start), windows.named_zone(span.zone)
-    )
+    step = windows.length(every, end - start)
+    return windows.split(start, end, step, windows.named_zone(span.zone))
 
 
 def by_window(

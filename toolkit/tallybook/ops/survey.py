@@ -39,7 +39,7 @@ def survey(place: Layout, out: Path | None = None, folder: Path | None = None) -
     begun = openings.read(paths)
     node_id = _node_id(place, openings.ordered(begun))
     out = layout.out_dir(out, node_id)
-    folder = folder or out / archive.FOLDER
+    folder = folder or layout.archive_dir(out)
     entries = archive.usable(folder, place, paths)
     known = {one.segment: one for one in begun}
     pruned = [entry.opening for name, entry in entries.items() if name not in known]

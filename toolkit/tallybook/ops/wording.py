@@ -11,6 +11,10 @@ def counted(number: int, word: str) -> str:
 
 def command(book: Path, *words: str) -> str:
     """``tallybook`` with ``words``, to be copied: it names the book unless that is ``./book``."""
+    return shlex.join(("tallybook", *words, *naming(book)))
+
+
+def naming(book: Path) -> tuple[str, ...]:
+    """The words that name a book in a command; none for ``./book``."""
     here = book.resolve() == Path("book").resolve()
-    named = () if here else ("--book", str(book.resolve()))
-    return shlex.join(("tallybook", *words, *named))
+    return () if here else ("--book", str(book.resolve()))

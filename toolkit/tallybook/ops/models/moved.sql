@@ -1,5 +1,5 @@
 -- rows of the archive for `lines`, at the positions that their writer has now
-select rows.* replace (
+select rows.* exclude (filename) replace (
     sources.base + rows.seq as position,
     sources.segment as segment,
     sources.writer as writer,

@@ -4,12 +4,35 @@ with again as (
     from events
     where event = 'job.leased' and lease_token > 1
 ),
-told as materialized (
-    select *
+-- lean at first, since few of the jobs that were claimed again have runs that overlapped
+signs as (
+    select
+        job_id,
+        lease_token,
+        started_at,
+        case
+            when event = 'job.extended' or settle = 'extend' or duration_ms is null then occurred_at
+            else started_at + to_microseconds(cast(round(duration_ms * 1000) as bigint))
+        end as until_at
     from events
-    where job_id in (select job_id from again)
-        and event in ('job.enqueued', 'job.leased', 'job.extended', 'job.done', 'job.retry_scheduled', 'job.dead', 'job.snoozed',
-                      'job.cancelled', 'job.settle_refused')
+    where started_at is not null and lease_token is not null and job_id in (select job_id from again)
+),
+intervals as (
+    select job_id, lease_token, min(started_at) as started_at, max(until_at) as until_at
+    from signs
+    group by job_id, lease_token
+),
+overlapping as materialized (
+    select distinct one.job_id
+    from intervals as one
+    inner join intervals as two on two.job_id = one.job_id and two.lease_token > one.lease_token
+        and two.started_at < one.until_at and one.started_at < two.until_at
+),
+told as materialized (
+    select job_id, lease_token, event, position, seq, segment, occurred_at, started_at, duration_ms, worker, settle,
+        idempotency_key
+    from events
+    where job_id in (select job_id from overlapping)
 ),
 runs as (
     select

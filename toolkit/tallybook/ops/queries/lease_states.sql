@@ -17,7 +17,7 @@ alive as (
     group by worker
 ),
 ends as (
-    select job_id, lease_token, event, occurred_at, boot_us, boot_id, started_at
+    select job_id, lease_token, event, occurred_at, started_at, epoch_us(occurred_at) - boot_us as clock_us
     from events
     cross join clock
     where event in ('job.done', 'job.retry_scheduled', 'job.dead', 'job.snoozed', 'job.released', 'job.lease_expired',
@@ -35,15 +35,18 @@ candidates as materialized (
             ends.event is null
             or ends.event = 'job.lease_expired'
             or ends.occurred_at > claims.locked_until
-            or abs(epoch_us(ends.occurred_at) - ends.boot_us - epoch_us(claims.occurred_at) + claims.boot_us) >= 1000000
+            or abs(ends.clock_us - (epoch_us(claims.occurred_at) - claims.boot_us)) >= 1000000
             or ends.started_at < claims.occurred_at - interval 1 second
         )
 ),
 told as materialized (
-    select events.*
+    select job_id, lease_token, event, position, seq, segment, occurred_at, boot_us, boot_id, started_at, locked_until,
+        lease_ms, topic, worker, reason, idempotency_key
     from events
     cross join clock
-    where job_id in (select job_id from candidates) and occurred_at <= clock.now_at
+    -- by position, so that the other columns are read of these events alone
+    where position in (select position from events where job_id in (select job_id from candidates))
+        and occurred_at <= clock.now_at
 ),
 claims as (
     select *
@@ -110,12 +113,22 @@ gone as (
     where event = 'worker.stopped' and occurred_at <= clock.now_at
     group by worker
 ),
+-- topics with a lease that is open or was taken from its holder while its handler ran
+begun as (
+    select distinct claims.topic
+    from claims
+    left join closed on closed.job_id = claims.job_id and closed.closed_token = claims.lease_token
+    left join moved on moved.job_id = claims.job_id and moved.lease_token = claims.lease_token
+    left join beats on beats.job_id = claims.job_id and beats.lease_token = claims.lease_token
+    where (closed.event is null or closed.event = 'job.lease_expired')
+        and coalesce(moved.started_at, beats.started_at) is not null
+),
 -- the times of runs that ended, by which a run that has not is measured
 runs as (
     select topic, quantile_cont(duration_ms, 0.99) / 1000.0 as p99_s, count(*) as n
     from events
     where event in ('job.done', 'job.retry_scheduled', 'job.dead') and duration_ms is not null
-        and topic in (select topic from claims)
+        and topic in (select topic from begun)
     group by topic
 ),
 known as (

@@ -19,30 +19,50 @@ create or replace temp macro grains_of(starts, ends, grain_us) as table
 -- one row a job that was enqueued between since and until, in one pass over the events: wait from due to the first
 -- start, run of the last attempt, total from due to the end; in microseconds, null where it is not known (yet)
 create or replace temp macro timed_jobs(since, until, by_what) as table
-    with folded as (
+    with steps as (
         select
             job_id,
-            min(occurred_at) filter (where event = 'job.enqueued') as created_at,
-            min(coalesce(next_attempt_at, occurred_at))
-                filter (where event = 'job.enqueued' and reason is distinct from 'submit_unknown') as due_at,
-            any_value(topic) filter (where event = 'job.enqueued') as topic,
-            arg_max(case by_what when 'worker' then worker when 'error' then error_type end, position)
-                filter (where event <> 'job.settle_refused') as named,
-            min(started_at) as first_started_at,
-            max(occurred_at) filter (where event in ('job.done', 'job.dead')) as ended_at,
-            arg_max_null(duration_ms, position) filter (where event in ('job.done', 'job.dead')) as duration_ms,
-            arg_max(
-                case
-                    when event in ('job.done', 'job.dead') then 'ended'
-                    when event in ('job.cancelled', 'job.discarded') then 'cancelled'
-                    else 'open'
-                end, position
-            ) filter (where event not in ('job.extended', 'job.settle_refused')) as state
+            position,
+            occurred_at,
+            case when reason is distinct from 'submit_unknown' then coalesce(next_attempt_at, occurred_at) end as due_at,
+            topic,
+            started_at,
+            duration_ms,
+            case by_what when 'worker' then worker when 'error' then error_type when 'node' then node_id end as named,
+            case event
+                when 'job.enqueued' then 1
+                when 'job.done' then 2
+                when 'job.dead' then 2
+                when 'job.cancelled' then 3
+                when 'job.discarded' then 3
+                when 'job.settle_refused' then 4
+                when 'job.extended' then 4
+                else 5
+            end as kind
         from events
         where event in ('job.enqueued', 'job.extended', 'job.done', 'job.retry_scheduled', 'job.dead', 'job.snoozed',
                         'job.requeued', 'job.cancelled', 'job.discarded', 'job.settle_refused')
             or (event = 'job.leased' and (by_what = 'worker' or started_at is not null))
+    ),
+    folded as (
+        select
+            job_id,
+            min(occurred_at) filter (where kind = 1) as created_at,
+            min(due_at) filter (where kind = 1) as due_at,
+            any_value(topic) filter (where kind = 1) as topic,
+            arg_max(named, position) filter (where kind <> 4) as named,
+            min(started_at) as first_started_at,
+            max(occurred_at) filter (where kind = 2) as ended_at,
+            arg_max(duration_ms, position) filter (where kind = 2) as duration_ms,
+            max(position * 8 + kind) filter (where kind <> 4) % 8 as last_kind
+        from steps
         group by job_id
+    ),
+    stated as (
+        select
+            *,
+            case last_kind when 2 then 'ended' when 3 then 'cancelled' else 'open' end as state
+        from folded
     )
     select
         created_at,
@@ -51,13 +71,14 @@ create or replace temp macro timed_jobs(since, until, by_what) as table
             when 'topic' then topic
             when 'worker' then coalesce(named, '(never claimed)')
             when 'error' then coalesce(named, '(none)')
+            when 'node' then named
             else ''
         end as "group",
         state,
         epoch_us(first_started_at) - epoch_us(due_at) as wait_us,
         case when state = 'ended' then cast(round(duration_ms * 1000) as bigint) end as run_us,
         case when state = 'ended' then epoch_us(ended_at) - epoch_us(due_at) end as total_us
-    from folded
+    from stated
     where created_at >= since::timestamptz and created_at < until::timestamptz;
 
 -- a band of a time in microseconds: 32 to a doubling, those of no time or less in one
