@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from tallybook.ops.leases import double_runs as double_runs
     from tallybook.ops.leases import lease_states as lease_states
     from tallybook.ops.leases import stuck_leases as stuck_leases
+    from tallybook.ops.opening import open_warehouse as open
     from tallybook.ops.periods import compare as compare
     from tallybook.ops.periods import halves as halves
     from tallybook.ops.questions import latency as latency
@@ -60,7 +61,6 @@ if TYPE_CHECKING:
     from tallybook.ops.reconciling import reconcile as reconcile
     from tallybook.ops.reviewing import settings_review as settings_review
     from tallybook.ops.warehouse import Warehouse as Warehouse
-    from tallybook.ops.warehouse import open_warehouse as open
     from tallybook.ops.windows import Span as Span
 
 _PLACES = {
@@ -86,7 +86,7 @@ _PLACES = {
     "late_settles": "detectors:late_settles",
     "latency": "questions:latency",
     "lease_states": "leases:lease_states",
-    "open": "warehouse:open_warehouse",
+    "open": "opening:open_warehouse",
     "open_jobs": "detectors:open_jobs",
     "outcomes": "questions:outcomes",
     "overview": "questions:overview",

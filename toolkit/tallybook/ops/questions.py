@@ -10,7 +10,7 @@ from tallybook.ops import statements, windows
 from tallybook.ops.warehouse import Warehouse
 from tallybook.ops.windows import AUTO, WHOLE, Span, Windows
 
-GROUPS = ("topic", "worker", "error")
+GROUPS = ("topic", "worker", "error", "node")
 RATES = ("topic", "worker")
 MEASURES = ("wait", "run", "total")
 _PERCENTILES = ("p50", "p90", "p95", "p99")

@@ -44,8 +44,8 @@ def cache_history(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
 def cache_compared(warehouse: Warehouse) -> Chart:
     """How many keys of the log and of state.db agree."""
     title = "The cache: log against state.db"
-    if "cache" in warehouse.silent:
-        return drawing.empty(title, warehouse.silent["cache"])
+    if told := warehouse.silent.get("cache") or warehouse.silent.get("state"):
+        return drawing.empty(title, told)
     compared = cached.compare_cache(warehouse)
     if compared.is_empty():
         return drawing.empty(title, "neither the log nor state.db holds a cache entry")
