@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -358,12 +359,16 @@ def open_read_only(path: Path) -> Store | None:
 
 
 def _is_readable(path: Path) -> bool:
-    """Whether there is a file; raises PermissionError, which names it, where it may not be read."""
-    try:
-        with path.open("rb"):
-            return True
-    except FileNotFoundError:
+    """Whether there is a file; raises PermissionError, which names it, where it may not be read.
+
+    It is not opened: a close would drop the locks that SQLite has on it in this process, and
+    another might then take the WAL away.
+    """
+    if not path.exists():
         return False
+    if not os.access(path, os.R_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    return True
 
 
 def is_damage(error: sqlite3.DatabaseError) -> bool:
