@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from tallybook.cli import output, rebuild, trace
-from tallybook.errors import BadInput
+from tallybook.errors import BadInput, IncompleteInput
 from tallybook.layout import find_book, require_book
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 HELP = "list cache entries, show one with its history, forget some, rebuild from the log"
 _LISTED = ("key", "version", "state", "origin", "pending", "ttl_s", "updated_at", "value")
 _VALUE_WIDTH = 60
+_PAST = (
+    "occurred_at", "change", "version", "job_id", "attempt", "worker", "position", "value",
+)  # fmt: skip
 _HIDDEN = ("value_json", "boot_us", "boot_id")
 
 
@@ -29,7 +33,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     getting = actions.add_parser("get", help="one entry, or all that the log says of its key")
     getting.add_argument("key", metavar="KEY")
-    getting.add_argument("--history", action="store_true", help="every event of the key")
+    getting.add_argument(
+        "--history", action="store_true", help="every write of the key, with who made it"
+    )
     _add_listing(actions.add_parser("list", help="entries by key"))
     _add_invalidating(actions.add_parser("invalidate", help="forget entries"))
     rebuild.add_cache(
@@ -78,15 +84,44 @@ def _get(args: argparse.Namespace) -> int:
 
 
 def _history(args: argparse.Namespace) -> int:
-    from tallybook.log.reader import history
+    """0; 4 where the log is damaged, with what is left. Raises BadInput where nothing is."""
+    from tallybook.recover.provenance import provenance
 
     layout = require_book(find_book(args.book))
-    found = [event for event, _ in history(layout) if event.get("key") == args.key]
-    if not found:
-        raise BadInput(f"no event in {layout.log} has the cache key {args.key!r}")
-    shown = {"key": args.key, "events": [trace.shown(event) for event in found]}
-    output.answer(shown, args.json, text=lambda: "\n".join(map(trace.line, found)))
-    return 0
+    found = provenance(layout, args.key)
+    lost = trace.lost(found.holes, found.quarantined)
+    if not found.writes:
+        kind = IncompleteInput if lost else BadInput
+        pruned = "; it was pruned" if found.pruned_seq else ""
+        told = f"no event in {layout.log} has the cache key {args.key!r}"
+        raise kind(told + pruned + (f"; {lost}" if lost else ""))
+    shown = {
+        "key": args.key,
+        "complete": found.complete,
+        "writes": [asdict(write) for write in found.writes],
+        "events": [trace.shown(event) for event in found.events],
+    }
+    output.answer(shown, args.json, text=lambda: _told_history(shown["writes"], found.pruned_seq))
+    if lost:
+        sys.stderr.write(f"tallybook: {lost}\n")
+    return 0 if found.complete else rebuild.INCOMPLETE
+
+
+def _told_history(writes: list[dict[str, Any]], pruned_seq: int) -> str:
+    rows = [
+        write
+        | {
+            "change": write["event"].removeprefix("cache."),
+            "position": f"{write['segment'][:8]} seq {write['seq']}",
+            "value": (write["reason"] or "")
+            if write["value"] is None
+            else json.dumps(write["value"], ensure_ascii=False)[:_VALUE_WIDTH],
+        }
+        for write in writes
+    ]
+    told = output.table(rows, _PAST)
+    pruned = f"earlier writes may be in the lines up to seq {pruned_seq}, which were pruned"
+    return told + (f"\n{pruned}" if pruned_seq else "")
 
 
 def _list(args: argparse.Namespace) -> int:

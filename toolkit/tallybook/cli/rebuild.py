@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tallybook.cli import output
+from tallybook.cli import changelog, output
 from tallybook.errors import BadInput
 from tallybook.layout import find_book
 
@@ -68,7 +68,14 @@ def add_cache(parser: argparse.ArgumentParser) -> None:
         help="begin with this checkpoint, or with an export of what the cloud holds",
     )  # fmt: skip
     parser.add_argument("--covers", metavar="TIME", help="the instant that the export was taken at")
-    parser.add_argument("--key", default="key", metavar="COLUMN", help="of the export")
+    parser.add_argument(
+        "--key", default="key", metavar="COLUMN",
+        help="of the export; of a change log one or more, with commas",
+    )  # fmt: skip
+    parser.add_argument(
+        "--profile", metavar="P",
+        help="SOURCE is a change log: debezium, maxwell or a TOML file that says how to read it",
+    )  # fmt: skip
     parser.add_argument(
         "--out", metavar="DIR",
         help="write the cache and its certificate there; the live cache is not touched",
@@ -84,6 +91,8 @@ def add_cache(parser: argparse.ArgumentParser) -> None:
 
 def run_cache(args: argparse.Namespace) -> int:
     """As ``run``; with ``--as-of``, ``--out`` or an export the cache alone."""
+    if args.profile:
+        return changelog.run(args)
     from tallybook.recover import caching, exports, keeping, restoring
 
     source = Path(args.source) if args.source else None

@@ -97,13 +97,18 @@ class Warehouse:
 
     def _make_models(self) -> None:
         self._set_variables()
-        stored = "stored" if self._archive_files else "stored_lines"
-        self._connection.execute("create macro stored() as table " + statements.model(stored))
+        name = "stored" if self._archive_files else "stored_lines"
+        name = "stored_import" if self.imported else name
+        self._connection.execute("create macro stored() as table " + statements.model(name))
         for model in ("events", *statements.FOLDED):
             self._connection.execute(f"create view {model} as " + statements.model(model))
 
     def _set_variables(self) -> None:
         self._connection.execute("set variable archive_files = ?", [self._archive_files])
+        if self.imported:
+            writer = f"imported:{self.imported.profile}"
+            self._connection.execute("set variable imported_writer = ?", [writer])
+            self._connection.execute("set variable imported_node = ?", [self.imported.node_id])
 
     def _judge(self, place: Layout, verdicts: Sequence[Verdict]) -> None:
         last = self._rows(statements.query("last_segment"))

@@ -12,6 +12,11 @@ from tallybook.recover.certificate import Certificate
 from tallybook.recover.survivors import Surviving
 
 _SHOWN = 200
+_RULE = (
+    '<p class="soft">Equal on any machine for equal keys and values. A key is proven where a full '
+    "write of it stands behind everything that is missing or edited; else its value may be an old "
+    "one.</p>"
+)
 
 
 def html(certificate: Certificate) -> str:
@@ -19,14 +24,21 @@ def html(certificate: Certificate) -> str:
     template = Template(files("tallybook.recover").joinpath("certificate.html").read_text("utf-8"))
     return template.substitute(
         node=escape(certificate.node_id),
-        status="complete" if certificate.complete else "incomplete",
-        verdict=_verdict(certificate),
         made_at=escape(certificate.made_at),
         as_of=f" · as of {escape(certificate.as_of)}" if certificate.as_of else "",
-        parity=escape(certificate.parity),
-        figures=_rows(_figures(certificate)),
-        statements="".join(f"<li>{escape(one)}</li>" for one in certificate.statements),
-        sections="\n".join(_sections(certificate)),
+        body=body(certificate),
+    )
+
+
+def body(certificate: Certificate) -> str:
+    """What the page and a runbook show of ``certificate``."""
+    status = "complete" if certificate.complete else "incomplete"
+    statements = "".join(f"<li>{escape(one)}</li>" for one in certificate.statements)
+    return (
+        f'<p class="verdict {status}">{_verdict(certificate)}</p><ul>{statements}</ul>'
+        f"<table><tbody>{_rows(_figures(certificate))}</tbody></table>"
+        f"<p>Parity of the cache: <code>{escape(certificate.parity)}</code></p>{_RULE}"
+        + "\n".join(_sections(certificate))
     )
 
 
