@@ -10,6 +10,7 @@ import random
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO
 
@@ -40,7 +41,7 @@ def write_book(book: Path, events: int, seed: int = 1, torn_every: int = 0) -> P
 class _History:
     def __init__(self, log: Path, events: int, dice: random.Random, torn_every: int) -> None:
         self.log, self.events, self.dice, self.torn_every = log, events, dice, torn_every
-        self.seq, self.step, self.room = 0, 0, 0
+        self.seq, self.step, self.room, self.chain = 0, 0, 0, bytes(32)
         self.file: BinaryIO | None = None
         self.ring: list[list[Later]] = [[] for _ in range(_RING)]
 
@@ -75,6 +76,7 @@ class _History:
         if self.torn_every and self.seq % self.torn_every == self.torn_every // 2:
             line = line[: len(line) // 2] + b"\n"
         self.room -= len(line)
+        self.chain = blake2b(self.chain + line[:-1], digest_size=32).digest()
         if self.file:
             self.file.write(line)
 
@@ -84,7 +86,7 @@ class _History:
             self.file.close()
         path = self.log / f"{WRITER[:8]}-{self.seq + 1:012d}.ndjson"
         self.file, self.room = path.open("wb", buffering=1 << 20), SEGMENT_BYTES
-        self.write("log.opened", _OPENED % (WRITER, "00" * 32))
+        self.write("log.opened", _OPENED % (WRITER, self.chain.hex()))
 
     def later(self, steps: int, do: Later) -> None:
         """Do something so many steps from now."""

@@ -13,8 +13,9 @@ from test_order import due
 from tallybook import Book
 from tallybook.book import Held, New, Settled, Want
 from tallybook.errors import LeaseLost
+from tallybook.event import Event
 from tallybook.job import Job
-from tallybook.testing import FakeClock
+from tallybook.testing import FakeClock, audit
 
 
 def crowd(book: Book, resource: str = "printer", **fields: Any) -> list[str]:
@@ -187,3 +188,15 @@ def test_many_locks_held_or_many_jobs_behind_one_make_no_step_dearer(book: Book)
         lambda: book.enqueue("b", 1, resource="one"),
     ]
     assert [steps_of(book, step) < 2 * MOST_STEPS for step in steps] == [True] * 3
+
+
+def test_an_audit_finds_leases_of_one_resource_or_ordering_key_that_overlap(book: Book) -> None:
+    wish = {"resource": "printer", "ordering_key": "k"}
+    first, second = (book.enqueue("a", n, **wish).job_id for n in range(2))
+    claim(book)
+    held = {"worker": "w2", "lease_token": 1, "lease_ms": 60_000, "locked_until": ""}
+    book.record(Event("job.leased", {"job_id": second, "topic": "a"} | held))
+    book.close()
+    told = "\n".join(audit(book.layout.root))
+    assert f"job {second} is leased while job {first} has its resource printer" in told
+    assert f"job {second} is leased while job {first} has its ordering key of a k" in told

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,13 @@ def due(book: Book, limit: int = 100) -> list[str]:
     jobs = book.turn((), Want("looks", (), 60, limit)).jobs
     book.release([Held(job.job_id, job.lease_token) for job in jobs], "looked")
     return [job.job_id for job in jobs]
+
+
+def skipping(place: Path) -> Path:
+    """A folder for a book whose topic ``b`` skips the dead."""
+    place.mkdir()
+    (place / "book.toml").write_text('[topics.b]\nordering = "skip"\n')
+    return place
 
 
 def settle(book: Book, how: str, **fields: float) -> Job:
@@ -98,7 +106,7 @@ def test_a_dead_job_that_is_requeued_comes_first_again(book: Book) -> None:
 def test_a_key_that_skips_the_dead_goes_on_and_one_that_comes_back_takes_its_place(
     tmp_path: Path, clock: FakeClock
 ) -> None:
-    with Book.open(with_rules(tmp_path / "b"), clock=clock) as book:
+    with Book.open(skipping(tmp_path / "b"), clock=clock) as book:
         first, second, third = line(book, 3, topic="b")
         assert settle(book, "dead").line == 0
         assert [e.get("ordering") for e in events(book) if e["event"] == "job.dead"] == ["skip"]
@@ -107,7 +115,6 @@ def test_a_key_that_skips_the_dead_goes_on_and_one_that_comes_back_takes_its_pla
         book.steer("requeue", [first], "by hand")
         assert due(book) == []
         book.settle(outcome(book, job))
-        clock.advance(60)
         assert settle(book, "done").job_id == first
         assert due(book, 1) == [third]
 
@@ -121,7 +128,7 @@ def test_a_job_that_is_cancelled_is_waited_for_no_longer(book: Book) -> None:
 def test_a_job_that_expires_dies_and_so_holds_or_is_skipped(
     tmp_path: Path, clock: FakeClock
 ) -> None:
-    with Book.open(with_rules(tmp_path / "b"), clock=clock) as book:
+    with Book.open(skipping(tmp_path / "b"), clock=clock) as book:
         for topic in "ab":
             book.enqueue(topic, 1, ordering_key="k", expires_after_s=1)
         _, second = (book.enqueue(topic, 2, ordering_key="k").job_id for topic in "ab")
@@ -222,3 +229,25 @@ def test_a_state_that_lags_behind_catches_up_with_all_places_lines_and_locks(
     with Book.open(root, clock=clock) as book:
         assert live(book) == wanted
         require_order(book)
+
+
+def test_a_state_that_lags_behind_lets_nobody_pass_who_has_lost_the_front(tmp_path: Path) -> None:
+    root, aside = tmp_path / "lag", tmp_path / "old.db"
+    with Book.open(root) as book:
+        first, second = line(book, 2)
+        book.steer("cancel", [first], "by hand")
+        book._journal._store.connection.execute("vacuum into ?", (str(aside),))
+        book.steer("requeue", [first], "by hand")
+        assert claim(book).job_id == first
+    for path in root.glob("state.db*"):
+        path.unlink()
+    aside.replace(root / "state.db")
+    with Book.open(root) as book:
+        assert job_of(book, second).waits_for == "ordering_key"
+        assert book.claim("w2") is None
+
+
+def test_a_schedule_in_the_past_is_due_at_once(book: Book, clock: FakeClock) -> None:
+    past = clock.moment().now - timedelta(days=400)
+    job_id = book.enqueue("a", 1, next_attempt_at=past).job_id
+    assert due(book) == [job_id]

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from core_steps import claim, events, job_of, outcome
+from core_steps import claim, events, job_of, names, outcome
 
 from tallybook import Book
 from tallybook.cli.main import main
@@ -130,3 +130,15 @@ def test_jobs_show_names_the_job_that_another_waits_for(
     assert (shown["behind"]["job_id"], shown["behind"]["worker"]) == (holder, "w1")
     assert main(["jobs", "list", "--book", str(root)]) == 0
     assert "waits for" in capsys.readouterr().out
+
+
+def test_a_lease_that_another_process_ended_is_not_taken_for_what_this_one_remembers(
+    tmp_path: Path,
+) -> None:
+    with Book.open(tmp_path / "b") as one, Book.open(tmp_path / "b") as other:
+        one.enqueue("a", 1)
+        job = claim(one)
+        assert other.release_by_hand(job, "by hand")
+        with pytest.raises(LeaseLost, match="the job is pending"):
+            one.settle(outcome(one, job))
+    assert names(tmp_path / "b")[-2:] == ["job.released", "job.settle_refused"]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from machine_leases import LeaseModel
-from machine_order import FINAL, RULES, SECOND, Row
+from machine_order import FINAL, SECOND, Row
 
 FITTING = {"requeue": ("dead", "cancelled"), "discard": ("dead",), "cancel": ("pending", "leased")}
 FAR = 10**18
@@ -60,7 +60,7 @@ class BookModel(LeaseModel):
     def may_go(self, job: Row) -> bool:
         if job["status"] not in FINAL or self.holds_key(job):
             return False
-        keep = RULES[job["topic"]]["dead" if job["status"] == "dead" else "done"] * SECOND
+        keep = self.rules[job["topic"]]["dead" if job["status"] == "dead" else "done"] * SECOND
         return bool(keep) and self.ended_for(job) >= keep
 
     # the cache
@@ -142,15 +142,15 @@ class BookModel(LeaseModel):
             if job["status"] == "pending" and self.waits_for(job) is None
             for wait in (job["due"] - self.now, (job["at"] or -FAR) - self.wall)
         ]
-        waits += [self.next_token(topic) for topic in RULES if RULES[topic]["rate"]]
+        waits += [self.next_token(topic) for topic in self.rules if self.rules[topic]["rate"]]
         return min((wait for wait in waits if wait > 0), default=None)
 
     def next_token(self, topic: str) -> int:
         """µs until a token, where pending jobs wait for nothing else; else 0."""
         jobs = [job for job in self.jobs.values() if job["topic"] == topic]
         number = [job["status"] for job in jobs].count("leased")
-        is_free = not RULES[topic]["running"] or number < RULES[topic]["running"]
+        is_free = not self.rules[topic]["running"] or number < self.rules[topic]["running"]
         if topic in self.paused or not is_free or all(j["status"] != "pending" for j in jobs):
             return 0
-        spare = (RULES[topic]["burst"] - 1) * self.interval(topic)
+        spare = (self.rules[topic]["burst"] - 1) * self.interval(topic)
         return self.buckets.get(topic, 0) - self.now - spare

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from machine_model import Model
-from machine_order import RULES, SECOND, Row
+from machine_order import SECOND, Row
 
 
 class LeaseModel(Model):
@@ -17,6 +17,13 @@ class LeaseModel(Model):
 
     def has_lease(self, label: str, token: int) -> bool:
         return self.is_leased(label, token) and not self.is_late(self.jobs[label])
+
+    def lets_through(self, settles: Iterable[Row]) -> bool:
+        """Whether jobs may be claimed after these settles that may not before; what a settle
+        leaves pending is claimed by a later turn, else."""
+        jobs = [self.jobs[one["label"]] for one in settles if one["label"] in self.jobs]
+        is_limited = any(rules["running"] or rules["rate"] for rules in self.rules.values())
+        return is_limited or any(job["order"] or job["res"] for job in jobs)
 
     def settle(self, settles: list[Row]) -> set[str]:
         """End leases; the labels of those that are refused, as they are over."""
@@ -43,7 +50,7 @@ class LeaseModel(Model):
         counted: bool = True,
         puts: Iterable[Row] = (),
     ) -> None:
-        job, rules = self.jobs[label], RULES[self.jobs[label]["topic"]]
+        job, rules = self.jobs[label], self.rules[self.jobs[label]["topic"]]
         if kind == "done":
             for put in puts:
                 self.put(**put, job=label)
@@ -73,7 +80,7 @@ class LeaseModel(Model):
         lock = self.let_go(label, status)
         job = self.jobs[label]
         job["ended"] = (self.boot, self.now, self.wall)
-        job["holds"] = status == "dead" and RULES[job["topic"]]["ordering"] == "hold"
+        job["holds"] = status == "dead" and self.rules[job["topic"]]["ordering"] == "hold"
         self.tell(event, label)
         self.tell_lock(lock, label)
 
@@ -140,6 +147,6 @@ class LeaseModel(Model):
             return self.finish(label, "cancelled", "job.cancelled")
         job["rescues"] += 1
         self.free(label, "job.lease_expired")
-        if job["rescues"] > RULES[job["topic"]]["rescues"]:
+        if job["rescues"] > self.rules[job["topic"]]["rescues"]:
             self.die(label, "KilledWorkers")
         return None

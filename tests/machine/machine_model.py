@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Self
 
-from machine_order import FINAL, RULES, SECOND, OrderModel, Row
+from machine_order import FINAL, SECOND, OrderModel, Row
 
 
 class KeyTaken(Exception):
@@ -133,7 +133,7 @@ class Model(OrderModel):
 
     def require_room(self, topic: str) -> None:
         jobs = [j for j in self.jobs.values() if (j["topic"], j["status"]) == (topic, "pending")]
-        if 0 < RULES[topic]["pending"] < len(jobs):
+        if 0 < self.rules[topic]["pending"] < len(jobs):
             raise TopicFull
 
     def holder(self, topic: str, key: str) -> str | None:
@@ -145,7 +145,7 @@ class Model(OrderModel):
         return named[-1] if named and self.holds_key(self.jobs[named[-1]]) else None
 
     def holds_key(self, job: Row) -> bool:
-        window = RULES[job["topic"]]["window"] * SECOND
+        window = self.rules[job["topic"]]["window"] * SECOND
         return job["status"] not in FINAL or self.ended_for(job) < window
 
     def expiry(self, job: Row) -> None:

@@ -17,7 +17,8 @@ RULES: dict[str, Row] = {
 LIMITS: Row = {"ordering": "hold", "running": 0, "rate": 0, "burst": 0, "pending": 0}
 RULES["a"] |= LIMITS
 RULES["b"] |= LIMITS | {"ordering": "skip"}
-RULES["c"] |= LIMITS | {"running": 2, "rate": 0.1, "burst": 3, "pending": 3}
+RULES["c"] |= LIMITS
+LIMITED = RULES | {"c": RULES["c"] | {"running": 1, "rate": 0.1, "burst": 2, "pending": 4}}
 TOML = """
 [topics.{0}]
 max_attempts = {attempts}
@@ -40,6 +41,7 @@ class OrderModel:
     """Jobs by label in order of age; when the bucket of each topic is full again."""
 
     def __init__(self) -> None:
+        self.rules = RULES
         self.jobs: dict[str, Row] = {}
         self.buckets: dict[str, int] = {}
         self.now = 0
@@ -84,7 +86,7 @@ class OrderModel:
 
     def room(self, topic: str) -> int:
         """How many more jobs of a topic its limits let through now."""
-        rules = RULES[topic]
+        rules = self.rules[topic]
         jobs = [j for j in self.jobs.values() if (j["topic"], j["status"]) == (topic, "leased")]
         free = rules["running"] - len(jobs) if rules["running"] else NO_BOUND
         return min(free, self.tokens(topic)) if rules["rate"] else free
@@ -92,19 +94,21 @@ class OrderModel:
     def tokens(self, topic: str) -> int:
         """Whole tokens in the bucket of a topic."""
         owed = max(self.buckets.get(topic, 0) - self.now, 0)
-        return int((RULES[topic]["burst"] * self.interval(topic) - owed) // self.interval(topic))
+        return int(
+            (self.rules[topic]["burst"] * self.interval(topic) - owed) // self.interval(topic)
+        )
 
     def interval(self, topic: str) -> int:
-        return round(SECOND / RULES[topic]["rate"])
+        return round(SECOND / self.rules[topic]["rate"])
 
     def take_token(self, topic: str) -> None:
-        if RULES[topic]["rate"]:
+        if self.rules[topic]["rate"]:
             full = max(self.buckets.get(topic, 0), self.now)
             self.buckets[topic] = full + self.interval(topic)
 
     def together(self, labels: Iterable[str]) -> list[str]:
         """Those that may be leased in one claim, in their order."""
-        rooms = {topic: self.room(topic) for topic in RULES}
+        rooms = {topic: self.room(topic) for topic in self.rules}
         resources: set[str] = set()
         found = []
         for label in labels:

@@ -20,7 +20,7 @@ from typing import Any
 from hypothesis.stateful import RuleBasedStateMachine
 from machine_book import BookModel
 from machine_model import KeyTaken, TopicFull
-from machine_order import RULES, SECOND, TOML, Row
+from machine_order import LIMITED, RULES, SECOND, TOML, Row
 
 from tallybook import Book
 from tallybook.book.folding import fold_history
@@ -55,14 +55,15 @@ class Steps(RuleBasedStateMachine):
         self.crashed: list[Book] = []
         self.position = Position()
         self.number = 0
-        self.who = 0
+        self.who = self.steps = 0
         self.is_sound = False
 
-    def make_book(self, store: str) -> None:
+    def make_book(self, store: str, is_limited: bool) -> None:
         self.root.mkdir()
-        tables = (TOML.format(topic, **rules) for topic, rules in RULES.items())
+        self.model.rules = LIMITED if is_limited else RULES
+        tables = (TOML.format(topic, **rules) for topic, rules in self.model.rules.items())
         cache = f'[cache]\nstore = "{store}"\nflush_interval_ms = 1\n'
-        words = "".join([*tables, cache, "[log]\nsegment_bytes = 4096\n"])
+        words = "".join([*tables, cache, "[log]\nsegment_bytes = 1024\n"])
         (self.root / "book.toml").write_text(words)
         self.books = [self.opened(), self.opened()]
         self.is_sound = True
@@ -94,7 +95,8 @@ class Steps(RuleBasedStateMachine):
             self.die(self.books[self.who])
             self.books[self.who] = self.opened()
         self.compare(plan, answer, error, fault)
-        self.who = 1 - self.who if isinstance(error, Crashed) else self.who
+        self.steps += 1
+        self.who = self.steps // 2 % 2
         self.is_sound = True
 
     def die(self, book: Book) -> None:

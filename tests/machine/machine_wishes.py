@@ -15,34 +15,45 @@ FAULTS = [
     Fault("rename", "cache file", 1, "raise"),
     Fault("write", "segment", 1, "ENOSPC"),
 ]
+LIKELY = [crash_at(point) for point in ("after_append", "after_sync", "before_commit")] * 3
 TOPICS = st.sampled_from(["a", "b", "c"])
 WANTED = st.sampled_from([(), (), ("a",), ("b", "c"), ("a", "b")])
 WORKERS = st.sampled_from(["w1", "w2"])
 LEASES = st.sampled_from([30, 10, 60])
 PICKS = st.sampled_from([0, 0, 0, 1, 1, 2, 3, 4, 6, 9])
 KEYS = st.sampled_from(["x", "y", "z"])
-FAULTY = st.sampled_from([None] * 40 + FAULTS)
+FAULTY = st.sampled_from([None] * 40 + FAULTS + LIKELY)
+NEXT = {"x": ("y",), "y": ("z",), "z": ("x",)}
+
+
+def maybe(*values: Any, of: int = 2) -> st.SearchStrategy[Any]:
+    """One of ``values``, or more often nothing."""
+    return st.sampled_from([None] * of * len(values) + list(values))
+
+
 NEW = st.fixed_dictionaries(
-    {"topic": TOPICS, "payload": st.sampled_from([1, 1.0, {"n": 2}])},
-    optional={
-        "key": st.sampled_from(["k", "l"]),
-        "priority": st.sampled_from([0, 5, -5]),
-        "delay": st.sampled_from([0, 5, 20]),
-        "at_in": st.sampled_from([-40, 3, 90]),
-        "expires": st.sampled_from([15, 70]),
-        "order": st.sampled_from(["o", "p"]),
-        "res": st.sampled_from(["r", "s"]),
-        "latest": st.booleans(),
-    },
+    {
+        "topic": TOPICS,
+        "payload": st.sampled_from([1, 1.0, {"n": 2}]),
+        "key": maybe("k", "l"),
+        "priority": st.sampled_from([0, 0, 5, -5]),
+        "delay": maybe(0, 5, 20),
+        "at_in": maybe(-40, 3, 90, of=4),
+        "expires": maybe(15, 70),
+        "order": maybe("o", "o", "p", of=1),
+        "res": maybe("r", "s", of=1),
+        "latest": maybe(True),
+    }
 )
 PUT = st.fixed_dictionaries(
-    {"key": KEYS, "value": st.integers(0, 3)},
-    optional={
-        "base": st.sampled_from([None, 0, 1, 2]),
-        "ttl": st.sampled_from([None, 10, 50]),
-        "depends": st.lists(KEYS, max_size=2, unique=True).map(tuple),
-    },
-)
+    {
+        "key": KEYS,
+        "value": st.integers(0, 3),
+        "base": maybe(0, 1, 2),
+        "ttl": maybe(10, 50),
+        "depends": st.booleans(),
+    }
+).map(lambda put: put | {"depends": NEXT[put["key"]] if put["depends"] else ()})
 HOWS: list[st.SearchStrategy[dict[str, Any]]] = [
     st.fixed_dictionaries({"kind": st.just("done"), "puts": st.lists(PUT, max_size=2)}),
     st.fixed_dictionaries(

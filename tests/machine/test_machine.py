@@ -31,11 +31,18 @@ has_leases = precondition(lambda self: bool(self.taken))
 class BookMachine(Steps):
     """What can be done to a book."""
 
-    @initialize(store=st.sampled_from(["sqlite", "json"]), new=st.lists(NEW, max_size=6))
-    def begin(self, store: str, new: list[Row]) -> None:
-        self.make_book(store)
-        if new:
-            self.enqueue(new, None)
+    @initialize(
+        store=st.sampled_from(["sqlite", "json"]),
+        is_limited=st.booleans(),
+        new=st.lists(NEW, max_size=5),
+        puts=st.lists(PUT, max_size=3),
+    )
+    def begin(self, store: str, is_limited: bool, new: list[Row], puts: list[Row]) -> None:
+        self.make_book(store, is_limited)
+        for one in new:
+            self.enqueue([one], None)
+        for put in puts:
+            self.put(put, None)
 
     # enqueue
 
@@ -54,22 +61,22 @@ class BookMachine(Steps):
         self.number += 1
         label = f"job {self.number}"
         row = {name: value for name, value in new.items() if name != "at_in"} | {"label": label}
-        row["latest"] = bool(new.get("latest") and new.get("order"))
+        row["latest"] = bool(new["latest"] and new["order"])
         at = None
-        if "at_in" in new:
+        if new["at_in"] is not None:
             at = self.clock.moment().now + timedelta(seconds=new["at_in"])
             row |= {"at": wall_us(to_text(at)), "delay": None}
         made = New(
             new["topic"],
             new["payload"],
-            new.get("key"),
-            new.get("priority", 0),
+            new["key"],
+            new["priority"],
             row.get("delay"),
             at,
             enqueued_from=label,
-            expires_after_s=new.get("expires"),
-            ordering_key=new.get("order"),
-            resource=new.get("res"),
+            expires_after_s=new["expires"],
+            ordering_key=new["order"],
+            resource=new["res"],
             keep_latest=row["latest"],
         )
         return made, row
@@ -85,13 +92,13 @@ class BookMachine(Steps):
             fault,
         )
 
-    @rule(worker=WORKERS, topics=WANTED, hows=st.lists(HOW, min_size=1, max_size=3))
-    def work(self, worker: str, topics: Any, hows: list[Row]) -> None:
+    @rule(worker=WORKERS, topics=WANTED, hows=st.lists(HOW, min_size=1, max_size=3), fault=FAULTY)
+    def work(self, worker: str, topics: Any, hows: list[Row], fault: Any) -> None:
         """Claim some jobs and settle those, with nothing in between."""
         self.claim(worker, topics, 30, len(hows), None)
         newest = [job for job in self.taken if self.model.has_lease(*self.tokens([job])[0])]
         if newest:
-            self.turn(list(enumerate(hows[: len(newest)])), None, None)
+            self.turn(list(enumerate(hows[: len(newest)])), None, fault)
 
     @rule(ends=ENDS, fault=FAULTY)
     @has_leases
@@ -119,8 +126,12 @@ class BookMachine(Steps):
             return {self.labels[n] for n in turn.refused}, [job.job_id for job in turn.jobs]
 
         def plan(model: BookModel) -> tuple[set[str], list[str]]:
+            if want is None:
+                return model.settle(list(rows)), []
+            chosen = None if model.lets_through(rows) else model.choose(want.topics, want.limit)
             refused = model.settle(list(rows))
-            return refused, model.claim(want.worker, want.topics, want.limit, 20) if want else []
+            chosen = chosen or model.choose(want.topics, want.limit)
+            return refused, model.take(want.worker, 20, *chosen)
 
         self.step(act, plan, fault)
 
@@ -166,7 +177,9 @@ class BookMachine(Steps):
     @rule(pick=PICKS, more=PICKS, fault=FAULTY)
     @has_leases
     def release(self, pick: int, more: int, fault: Any) -> None:
-        jobs = [self.lease(pick), self.lease(more)]
+        self.give_back([self.lease(pick), self.lease(more)], fault)
+
+    def give_back(self, jobs: list[Job], fault: Any) -> None:
         self.step(
             silent(lambda book: book.release(helds(jobs), "stopping")),
             lambda model: model.release(self.tokens(jobs)),
@@ -176,7 +189,9 @@ class BookMachine(Steps):
     @rule(pick=PICKS, fault=FAULTY)
     @has_leases
     def release_by_hand(self, pick: int, fault: Any) -> None:
-        job = self.lease(pick)
+        self.take_by_hand(self.lease(pick), fault)
+
+    def take_by_hand(self, job: Job, fault: Any) -> None:
         self.step(
             lambda book: book.release_by_hand(job, "by hand"),
             lambda model: model.release_by_hand(self.labels[job.job_id], job.lease_token),
@@ -207,7 +222,8 @@ class BookMachine(Steps):
     )
     @has_jobs
     def steer(self, verb: str, picks: list[int], fault: Any) -> None:
-        labels = sorted(self.model.jobs)
+        order = ["leased", "dead", "pending", "done", "cancelled"]
+        labels = sorted(self.model.jobs, key=lambda n: order.index(self.model.jobs[n]["status"]))
         chosen = [labels[pick % len(labels)] for pick in picks]
         ids = [job_id for job_id, label in self.labels.items() if label in chosen]
         self.step(
@@ -215,6 +231,22 @@ class BookMachine(Steps):
             lambda model: model.steer(verb, chosen),
             fault,
         )
+
+    @rule(pick=PICKS, then=st.sampled_from(["release", "by hand", "death"]), fault=FAULTY)
+    @has_leases
+    def cancel_one_that_runs(self, pick: int, then: str, fault: Any) -> None:
+        job = self.lease(pick)
+        label = self.labels[job.job_id]
+        self.step(
+            silent(lambda book: book.steer("cancel", [job.job_id], "by hand")),
+            lambda model: model.steer("cancel", [label]),
+        )
+        if then == "release":
+            self.give_back([job], fault)
+        elif then == "by hand":
+            self.take_by_hand(job, fault)
+        else:
+            self.worker_dies(job.locked_by or "", fault)
 
     @rule(topic=TOPICS, pause=st.sampled_from([False, False, True]), fault=FAULTY)
     def pause_or_resume(self, topic: str, pause: bool, fault: Any) -> None:
@@ -275,11 +307,9 @@ class BookMachine(Steps):
         self.clock.jump(seconds)
         self.model.clocks_agree = False
 
-    @rule(what=st.sampled_from(["the other acts", "reboot", "state lost", "checkpoint"]))
+    @rule(what=st.sampled_from(["reboot", "state lost", "checkpoint"]))
     def something_happens(self, what: str) -> None:
-        if what == "the other acts":
-            self.who = 1 - self.who
-        elif what == "reboot":
+        if what == "reboot":
             self.clock.reboot(30)
             for book in self.books:
                 self.die(book)
@@ -296,9 +326,9 @@ def put_of(put: Row) -> Put:
     return Put(
         put["key"],
         put["value"],
-        base_version=put.get("base"),
-        ttl_s=put.get("ttl"),
-        depends_on=put.get("depends", ()),
+        base_version=put["base"],
+        ttl_s=put["ttl"],
+        depends_on=put["depends"],
     )
 
 

@@ -6,12 +6,13 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from ops_logs import Log, Simulation
+from ops_logs import START, Log, Simulation, text
 
 from tallybook import ops
 
@@ -86,6 +87,24 @@ def test_a_chart_of_nothing_says_why(tmp_path: Path, name: str) -> None:
     with ops.open(tmp_path) as warehouse:
         drawing = ops.charts.show(getattr(ops.charts, name)(warehouse))
     assert re.search(r">(no |the log has|neither)", drawing.svg), drawing.svg
+
+
+@pytest.mark.parametrize("name", TIMED)
+def test_a_chart_of_very_many_windows_is_drawn_in_fewer(
+    warehouse: ops.Warehouse, name: str
+) -> None:
+    span = ops.Span(START, START + timedelta(hours=2), "1s")
+    chart = getattr(ops.charts, name)(warehouse, span)
+    assert rows_of(chart.to_dict()) <= MOST_MARKS
+
+
+def test_before_and_after_are_two_periods_of_ones_own_with_their_jobs(
+    warehouse: ops.Warehouse,
+) -> None:
+    first, last = ops.halves(warehouse, moment=text(1))
+    svg = ops.charts.show(ops.charts.before_after(warehouse, first, last)).svg
+    jobs = ops.latency(warehouse, first)["n"].item()
+    assert f"before: {jobs:,} job" in svg and "2026-11-29 10:00:00" in svg and "(UTC)" in svg
 
 
 def test_charts_of_a_reconciliation_show_each_status_and_column(tmp_path: Path) -> None:

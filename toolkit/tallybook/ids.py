@@ -46,7 +46,7 @@ def _canonical(value: Any) -> bytes:
 
 
 def _whole(value: Any) -> Any:
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+    if isinstance(value, float) and value.is_integer() and abs(value) <= 2**53:
         return int(value)
     if isinstance(value, dict):
         return {key: _whole(item) for key, item in value.items()}

@@ -14,16 +14,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
+from typing import NamedTuple
 
 from tallybook.clock import Moment, boot_mark, from_text
-from tallybook.event import Event, record
+from tallybook.event import Event
 from tallybook.job import AT_FRONT, IN_LINE, WAITS_FOR_LINE, WAITS_FOR_RESOURCE, Job, Status
 
 Line = tuple[str, str]
 
 
-@record
-class Lock:
+class Lock(NamedTuple):
     """A resource that a leased job has. It belongs to the lease: it is free when the lease is."""
 
     resource: str

@@ -304,6 +304,9 @@ def settle(
     ended: set[str] = set()
     settled = list(settled)
     store.know_all(one.outcome.job_id for one in settled)
+    if len(settled) > 1:
+        jobs = [store.job(one.outcome.job_id) for one in settled]
+        store.know_locks([job.resource for job in jobs if job and job.resource])
     withholds = settings.withholds
     events: list[Event] = []
     writing = Writing(store.cache)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -25,6 +26,7 @@ from tallybook.queue.sqlite import SqliteQueue
 
 APPLICATION_ID = 0x54414C59  # "TALY"
 SCHEMA_VERSION = 7
+_CHECKPOINT_PAGES = 4000  # 16 MiB of WAL for two syncs; SQLite's 1,000 are the work of 0.1 s
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NOT_NOW = (
     sqlite3.SQLITE_BUSY,
@@ -36,6 +38,8 @@ _NOT_NOW = (
     sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_READONLY,
 )
+_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
+"""What SQLite says where the disk, a quota or the largest size of a file takes no more."""
 _LEASED = Status.LEASED.value
 _SQL = statements.load("tallybook.book", "store.sql")
 SCHEMA = (_SQL["schema"], queue_sqlite.SCHEMA, cache_sqlite.SCHEMA)
@@ -103,6 +107,7 @@ class Store:
     def commit(self) -> None:
         """COMMIT. By now the events are on disk: if it fails, the change has happened all the
         same, ``is_behind`` is set, and the next change replays it from the log."""
+        self._touched.forget()
         at("before_commit")
         self.is_behind = True
         with suppress(sqlite3.DatabaseError):
@@ -181,11 +186,16 @@ class Store:
         new = [job_id for job_id, old in self._before.items() if old is None]
         for moved_of in (self._touched.moved_in_lines, self._touched.moved_of_resources):
             moved = moved_of(self._changed[job_id] for job_id in new)
-            self._known.update((job.job_id, job) for job in moved)
-            fresh = {job.job_id: job for job in moved if self._before.get(job.job_id, job) is None}
-            self._changed.update(fresh)
+            if moved:
+                self._place(moved)
+
+    def _place(self, moved: list[Job]) -> None:
+        self.has_news = True
+        self._known.update((job.job_id, job) for job in moved)
+        fresh = {job.job_id: job for job in moved if self._before.get(job.job_id, job) is None}
+        self._changed.update(fresh)
+        if len(fresh) < len(moved):
             self._queue.place(job for job in moved if job.job_id not in fresh)
-            self.has_news = self.has_news or bool(moved)
 
     def _add(self, new: list[Job]) -> None:
         try:
@@ -244,6 +254,10 @@ class Store:
         """Who has a resource."""
         return self._touched.lock(resource)
 
+    def know_locks(self, resources: list[str]) -> None:
+        """Remember who has ``resources``, so that this change need not ask for each."""
+        self._touched.know(resources)
+
     def put_lock(self, lock: Lock) -> None:
         """Keep who has a resource."""
         self._touched.put_lock(lock.resource, lock)
@@ -295,6 +309,7 @@ def open_store(path: Path) -> Store | None:
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = normal")
         connection.execute(f"pragma journal_size_limit = {64 * 1024 * 1024}")
+        connection.execute(f"pragma wal_autocheckpoint = {_CHECKPOINT_PAGES}")
         return Store(connection)
     except _Unusable:
         connection.close()
@@ -321,7 +336,7 @@ def told(path: Path) -> Iterator[None]:
 def as_ours(error: sqlite3.OperationalError | OSError, path: Path) -> TallybookError:
     """What SQLite or the disk cannot do now, in our words."""
     if isinstance(error, sqlite3.OperationalError):
-        kind = NoRoom if error.sqlite_errorcode == sqlite3.SQLITE_FULL else TallybookError
+        kind = NoRoom if error.sqlite_errorcode in _FULL else TallybookError
         return kind(f"{path}: {error}; nothing was changed")
     kind = NoRoom if error.errno in NO_ROOM else TallybookError
     kind = BadInput if isinstance(error, PermissionError) else kind
@@ -344,12 +359,16 @@ def open_read_only(path: Path) -> Store | None:
 
 
 def _is_readable(path: Path) -> bool:
-    """Whether there is a file; raises PermissionError, which names it, where it may not be read."""
-    try:
-        with path.open("rb"):
-            return True
-    except FileNotFoundError:
+    """Whether there is a file; raises PermissionError, which names it, where it may not be read.
+
+    It is not opened: a close would drop the locks that SQLite has on it in this process, and
+    another might then take the WAL away.
+    """
+    if not path.exists():
         return False
+    if not os.access(path, os.R_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    return True
 
 
 def is_damage(error: sqlite3.DatabaseError) -> bool:

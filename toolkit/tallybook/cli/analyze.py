@@ -25,7 +25,7 @@ _MEASURES = ("wait", "run", "total")
 _MARKS = ("mean", "p50", "p90", "p95", "p99", "max")
 _GROUPS = {
     "throughput": ("topic", "worker"),
-    "latency": ("topic", "worker", "error"),
+    "latency": ("topic", "worker", "error", "node"),
     "leases": ("status", "topic", "worker"),
 }
 _BY_WINDOW = ("throughput", "latency", "backlog")

@@ -131,13 +131,14 @@ def _list(args: argparse.Namespace) -> int:
         raise BadInput(f"--limit {args.limit}: use a number from 1 up")
     with Book.read(find_book(args.book)) as book:
         found = book.entries(
-            args.limit,
+            args.limit + 1,
             prefix=args.prefix,
             pending=args.pending or None,
             expired=args.expired or None,
         )
-        rows = [_shown(entry, book.moment()) for entry in found]
-    output.answer({"entries": rows}, args.json, text=lambda: _table(rows))
+        moment = book.moment()
+    shown = output.listed("entries", found, args.limit, lambda entry: _shown(entry, moment))
+    output.answer(shown, args.json, text=lambda: _table(shown))
     return 0
 
 
@@ -175,11 +176,14 @@ def _shown(entry: Entry, moment: Moment) -> dict[str, Any]:
     return shown | {"depends_on": list(entry.depends_on), "state": state, "value": entry.value}
 
 
-def _table(rows: list[dict[str, Any]]) -> str:
-    if not rows:
+def _table(shown: dict[str, Any]) -> str:
+    if not shown["entries"]:
         return "no cache entries match"
-    short = [row | {"value": _words(row["value"])[:_VALUE_WIDTH]} for row in rows]
-    return output.table([row | {"pending": _yes(row["pending"])} for row in short], _LISTED)
+    rows = [
+        row | {"value": _words(row["value"])[:_VALUE_WIDTH], "pending": _yes(row["pending"])}
+        for row in shown["entries"]
+    ]
+    return output.and_more(output.table(rows, _LISTED), shown)
 
 
 def _yes(flag: bool) -> str:

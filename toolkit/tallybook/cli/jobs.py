@@ -59,10 +59,10 @@ def _list(args: argparse.Namespace) -> int:
     if args.limit < 1:
         raise BadInput(f"--limit {args.limit}: use a number from 1 up")
     with Book.read(find_book(args.book)) as book:
-        jobs = book.selected(selecting.selection(args, book), args.limit)
+        jobs = book.selected(selecting.selection(args, book), args.limit + 1)
         nothing = selecting.nothing(book, args.topic)
-    shown = {"jobs": [_shown(job) for job in jobs]}
-    output.answer(shown, args.json, text=lambda: _table(jobs) if jobs else nothing)
+    shown = output.listed("jobs", jobs, args.limit, _shown)
+    output.answer(shown, args.json, text=lambda: _table(shown) if jobs else nothing)
     return 0
 
 
@@ -111,12 +111,13 @@ def _behind(ahead: Job) -> dict[str, Any]:
     return {"behind": named | (held if ahead.locked_by else {})}
 
 
-def _table(jobs: list[Job]) -> str:
-    rows = [_shown(job) for job in jobs]
-    for row in rows:
-        row["last_error"] = (row["last_error"] or "-")[:_LAST_ERROR_WIDTH]
+def _table(shown: dict[str, Any]) -> str:
+    rows = [
+        row | {"last_error": (row["last_error"] or "-")[:_LAST_ERROR_WIDTH]}
+        for row in shown["jobs"]
+    ]
     waits = ("waits_for",) if any(row["waits_for"] for row in rows) else ()
-    return output.table(rows, (*_LISTED, *waits))
+    return output.and_more(output.table(rows, (*_LISTED, *waits)), shown)
 
 
 def _history(root: Path, job_id: str) -> dict[str, Any]:

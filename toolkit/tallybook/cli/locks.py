@@ -42,14 +42,14 @@ def _list(args: argparse.Namespace) -> int:
     if args.limit < 1:
         raise BadInput(f"--limit {args.limit}: use a number from 1 up")
     with Book.read(find_book(args.book)) as book:
-        held = book.locks(args.limit, topic=args.topic, worker=args.worker)
-    rows = [_shown(one) for one in held]
-    output.answer(
-        {"locks": rows},
-        args.json,
-        lambda: output.table(rows, _LISTED) if rows else "no locks match",
-    )
+        held = book.locks(args.limit + 1, topic=args.topic, worker=args.worker)
+    shown = output.listed("locks", held, args.limit, _shown)
+    output.answer(shown, args.json, lambda: _table(shown) if held else "no locks match")
     return 0
+
+
+def _table(shown: dict[str, Any]) -> str:
+    return output.and_more(output.table(shown["locks"], _LISTED), shown)
 
 
 def _shown(held: HeldLock) -> dict[str, Any]:

@@ -10,12 +10,13 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from tallybook.errors import TallybookError
 from tallybook.layout import find_book, is_book
 from tallybook.payload import visible
 
+T = TypeVar("T")
 _PERIOD_S = 0.1
 
 
@@ -53,6 +54,16 @@ def answer(shown: Mapping[str, Any], as_json: bool, text: Callable[[], str]) -> 
         raise
     except OSError as error:
         raise TallybookError(f"standard output: {error.strerror}") from error
+
+
+def listed(name: str, found: Sequence[T], limit: int, show: Callable[[T], Any]) -> dict[str, Any]:
+    """The first ``limit`` of ``found`` as ``name``; ``more`` says whether there are others."""
+    return {name: [show(one) for one in found[:limit]], "more": len(found) > limit}
+
+
+def and_more(text: str, shown: Mapping[str, Any]) -> str:
+    """A list as text, which says where there are others than those shown."""
+    return f"{text}\nand more: see --limit" if shown["more"] else text
 
 
 def plain(text: str) -> str:

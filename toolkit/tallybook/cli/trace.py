@@ -11,7 +11,7 @@ from typing import Any
 from tallybook.cli import output
 from tallybook.errors import BadInput, IncompleteInput
 from tallybook.event import Event
-from tallybook.layout import find_book, require_readable_book
+from tallybook.layout import Layout, find_book, is_book, require_book
 from tallybook.payload import visible
 
 INCOMPLETE = 4
@@ -31,9 +31,10 @@ def run(args: argparse.Namespace) -> int:
     IncompleteInput, where nothing in the log has that id."""
     from tallybook.log.reader import Damage, history
 
-    layout = require_readable_book(find_book(args.book))
-    if layout.imported.exists():
-        return _imported(layout.root, args)
+    root = find_book(args.book)
+    if Layout(root).imported.exists() or (not is_book(root) and any(root.glob("node=*"))):
+        return _without_log(root, args)
+    layout = require_book(root)
     job_ids, damage = {args.id}, Damage()
     found = [e for e, _ in history(layout, None, damage) if _concerns(e, args.id, job_ids)]
     missing = lost(len(damage.holes), damage.quarantined)
@@ -47,8 +48,8 @@ def run(args: argparse.Namespace) -> int:
     return INCOMPLETE if missing else 0
 
 
-def _imported(book: Path, args: argparse.Namespace) -> int:
-    """The same of an imported book, whose events are not lines of a log of ours."""
+def _without_log(book: Path, args: argparse.Namespace) -> int:
+    """The same of an imported book, or of a fleet: of what is not one log of ours."""
     from tallybook import ops
 
     with ops.open(book) as warehouse:

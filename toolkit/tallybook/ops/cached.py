@@ -66,7 +66,7 @@ def cache_parity(warehouse: Warehouse) -> polars.DataFrame:
     The two digests are equal exactly when the same keys hold the same values, on any machine.
     All are null where the log says nothing of a cache.
     """
-    if "cache" in warehouse.silent:
+    if {"cache", "state"} & warehouse.silent.keys():
         return polars.DataFrame({name: [None] for name in _PARITY}, schema=_PARITY)
     logged, held = (_values(cache) for cache in _both(warehouse))
     digests = ids.parity(logged.items()), ids.parity(held.items())

@@ -90,8 +90,8 @@ def cache_rebuild(warehouse: Warehouse, *, as_of: Instant = None) -> list[Findin
 
     State.db knows the end only; where ``as_of`` is given, a finding says that this is the end.
     """
-    if "cache" in warehouse.silent:
-        return [Finding("clean", "info", _sentence(warehouse.silent["cache"]))]
+    if told := warehouse.silent.get("cache") or warehouse.silent.get("state"):
+        return [Finding("clean", "info", _sentence(told))]
     compared = cached.compare_cache(warehouse)
     parity = cached.cache_parity(warehouse).row(0, named=True)
     digests = f"parity {parity['parity_log']} by the log, {parity['parity_state']} by state.db"

@@ -1,10 +1,9 @@
 """What the segments of a log make together: which lines are doubled, and what was pruned."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import duckdb
 
-from tallybook.layout import Layout, pruned_ends
 from tallybook.ops import statements
 from tallybook.ops.openings import Opening
 
@@ -33,10 +32,10 @@ def arrange(connection: duckdb.DuckDBPyConnection) -> int:
     return len(gone)
 
 
-def note_pruned(connection: duckdb.DuckDBPyConnection, place: Layout) -> None:
+def note_pruned(connection: duckdb.DuckDBPyConnection, ends: Mapping[str, int]) -> None:
     """Make the table `pruned`: up to where the lines of a writer were removed on purpose."""
     connection.execute("create table pruned (short_name varchar, last_seq bigint)")
-    fill(connection, "pruned", [[name, seq] for name, seq in pruned_ends(place).items()])
+    fill(connection, "pruned", [[name, seq] for name, seq in ends.items()])
 
 
 def fill(connection: duckdb.DuckDBPyConnection, table: str, rows: list[list[object]]) -> None:

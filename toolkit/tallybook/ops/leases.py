@@ -56,10 +56,12 @@ def lease_states(
     both = polars.concat(
         [_found(warehouse, span, at), _doubled(warehouse, span, at)], how="diagonal_relaxed"
     )
-    rows, named, imported = both.to_dicts(), naming(warehouse.book), bool(warehouse.imported)
+    rows, named = both.to_dicts(), naming(warehouse.book)
     told = both.with_columns(
         detail=polars.Series([_detail(row) for row in rows], dtype=polars.String),
-        command=polars.Series([_mend(named, row, imported) for row in rows], dtype=polars.String),
+        command=_traces(warehouse, both)
+        if warehouse.imported
+        else polars.Series([_mend(named, row) for row in rows], dtype=polars.String),
     )
     return told.drop("kills", "run_p99_s", "runs", "clock_moved_s", "now_at", "overlap_s").sort(
         "leased_at", "job_id", "lease_token", "status"
@@ -170,14 +172,11 @@ _DETAILS = {
 }  # fmt: skip
 
 
-def _mend(named: tuple[str, ...], row: Mapping[str, Any], imported: bool) -> str:
-    """What to type about it: what mends it where something does, else what shows it; the jobs of
-    an imported book can but be looked at."""
+def _mend(named: tuple[str, ...], row: Mapping[str, Any]) -> str:
+    """What to type about it: what mends it where something does, else what shows it."""
     status, job_status, still_open = row["status"], row["job_status"], row["ended_at"] is None
     words: tuple[str, ...] = ("trace",)
-    if imported:
-        words = ("trace",)
-    elif status == "poison" and job_status in ("dead", "pending", "leased"):
+    if status == "poison" and job_status in ("dead", "pending", "leased"):
         words = ("jobs", "discard" if job_status == "dead" else "cancel")
     elif status == "hung" and still_open:
         words = ("jobs", "cancel")

@@ -10,7 +10,8 @@ DuckDB reads with declared columns, strictly, by one of three roads:
 A segment that does not come out as its road promises takes the next one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,7 +27,8 @@ from tallybook.ops.openings import Opening
 from tallybook.ops.proofs import Proof, proof
 from tallybook.ops.survey import Survey
 
-_LINE_LIMIT = 16 * 1024 * 1024
+_LINE_LIMIT = 4 * 1024 * 1024
+_BATCH_BYTES = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +64,7 @@ def load(
         work = _Work(connection, Path(aside))
         proven = [source for source in sources if source.proof]
         left = [source for source in sources if not source.proof] + work.load_proven(proven)
-        spoiled = work.load_clean([work.judged(source) for source in left])
-        work.load_spoiled(spoiled)
+        work.load_spoiled(work.load_judged(left))
         return [work.verdicts[path] for path in paths if path in work.verdicts]
 
 
@@ -85,6 +86,20 @@ def _source(place: Layout, path: Path, opening: Opening) -> _Source:
     return _Source(path, path, opening, found.lines if found else 0, proof=found)
 
 
+def _batches(sources: list[_Source]) -> Iterator[list[_Source]]:
+    """The sources, about so many bytes at a time that DuckDB has a second's work."""
+    batch: list[_Source] = []
+    size = 0
+    for source in sources:
+        batch.append(source)
+        size += source.path.stat().st_size
+        if size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
 class _Work:
     """One load: where the rows go, a folder for copies, and what was found of each file."""
 
@@ -100,16 +115,31 @@ class _Work:
         self._type("typing_proven")
         return self._unlike(sources, self._insert(sources, PROVEN_COLUMNS))
 
-    def load_clean(self, sources: list[_Source]) -> list[_Source]:
-        """Read what was judged, strictly; the segments that do not come out as judged return."""
+    def load_judged(self, sources: list[_Source]) -> list[_Source]:
+        """Judge segments and read them strictly; those that do not come out as judged return.
+
+        While DuckDB reads some, the next are judged: so both cores have work.
+        """
         self._type("typing")
-        return self._unlike(sources, self._insert(sources, COLUMNS))
+        judged: list[_Source] = []
+        reads: list[Future[list[_Source]]] = []
+        with ThreadPoolExecutor(1) as reader:
+            try:
+                for batch in _batches(sources):
+                    judged += (batch := [self.judged(source) for source in batch])
+                    reads.append(reader.submit(self._insert, batch, COLUMNS))
+                failed = [source for read in reads for source in read.result()]
+            except BaseException:
+                self.connection.interrupt()
+                reader.shutdown(cancel_futures=True)
+                raise
+        return self._unlike(judged, failed)
 
     def load_spoiled(self, sources: list[_Source]) -> None:
         """Judge every line of each segment and read those that are whole, from a copy."""
         for source in sources:
             copied = self.judged(source, every_line=True)
-            if self.load_clean([copied]):
+            if self._unlike([copied], self._insert([copied], COLUMNS)):
                 raise TallybookError(
                     f"{source.segment}: two readers disagree on which of its lines are whole; "
                     "please report this file as a bug"

@@ -1,6 +1,7 @@
 """The warehouse: a DuckDB in memory over the files of one book, which it only reads."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,13 +18,17 @@ from tallybook.ops import archive as archives
 from tallybook.ops import history, loading, marks, memory, metrics, statements
 from tallybook.ops import past as pasts
 from tallybook.ops.imports import stored
+from tallybook.ops.imports.stored import Import
+from tallybook.ops.imports.writing import Record
 from tallybook.ops.interrupts import interruptible
 from tallybook.ops.judge import BadLine, Verdict
+from tallybook.ops.marks import Mark
 from tallybook.ops.past import Place
 from tallybook.ops.survey import Survey, survey
 from tallybook.ops.wording import counted
 
 _TRIALS = 3
+_NAMED = 20
 _QUARANTINE = {"file": polars.String, "line": polars.Int64, "byte_offset": polars.Int64,
                "reason": polars.String, "text": polars.String}  # fmt: skip
 
@@ -46,10 +51,12 @@ class Warehouse:
     ``archive`` is where compacted segments lie, else ``archive`` in the ops folder of the node.
     """
 
+    _by_node = False  # whether a key of the cache is one of each node
+
     def __init__(self, book: Path, out: Path | None = None, archive: Path | None = None) -> None:
         self.book = book
         self._present: Warehouse | None = None
-        place = layout.require_readable_book(book)
+        self._at = place = self._place(book)
         try:
             with interruptible():
                 self._open(place, out, archive)
@@ -60,7 +67,7 @@ class Warehouse:
         """Read the book, once more where a segment was pruned meanwhile."""
         for trial in range(_TRIALS):
             try:
-                self._read(place, survey(place, out, archive))
+                self._read(place, self._survey(out, archive))
             except FileNotFoundError:
                 if trial + 1 == _TRIALS:
                     raise
@@ -69,11 +76,11 @@ class Warehouse:
 
     def _read(self, place: Layout, found: Survey) -> None:
         self.node_id, self.out = found.node_id, found.out
-        self.imported = stored.read(place)
+        self._imported = self._imports()
         self._spill = memory.spill_folder(found.out, found.text_bytes)
         self._connection = memory.connect(Path(self._spill.name) if self._spill else None)
         try:
-            self._marks, self._unasked = marks.read(place)
+            self._marks, self._unasked = self._marks_of()
             marks.keep(self._connection, self._marks)
             self._load(place, found)
         except BaseException:
@@ -86,31 +93,32 @@ class Warehouse:
         self._entries = [*found.archived, *found.moved]
         loading.move(self._connection, found)
         self._archive_files = archives.attach(self._connection, found.folder, found.archived)
-        if self.imported:
-            self._archive_files += [stored.events(self._connection, place, self.imported)]
+        self._attach()
         self._doubled = history.arrange(self._connection)
-        history.note_pruned(self._connection, place)
+        history.note_pruned(self._connection, self._pruned_of())
         self._make_models()
-        days = sorted(place.metrics.glob("*.csv"))
-        self._bad_metrics = metrics.load(self._connection, days)
+        self._bad_metrics = metrics.load(self._connection, self._days())
         self._judge(place, verdicts)
 
     def _make_models(self) -> None:
         self._set_variables()
-        stored = "stored" if self._archive_files else "stored_lines"
-        self._connection.execute("create macro stored() as table " + statements.model(stored))
+        name = "stored" if self._archive_files else "stored_lines"
+        name = "stored_imports" if self._imported else name
+        self._connection.execute("create macro stored() as table " + statements.model(name))
         for model in ("events", *statements.FOLDED):
             self._connection.execute(f"create view {model} as " + statements.model(model))
 
     def _set_variables(self) -> None:
         self._connection.execute("set variable archive_files = ?", [self._archive_files])
+        self._connection.execute("set variable by_node = ?", [self._by_node])
+        self._connection.execute("set variable import_files = ?", [[f for *_, f in self._imported]])
 
     def _judge(self, place: Layout, verdicts: Sequence[Verdict]) -> None:
-        last = self._rows(statements.query("last_segment"))
+        last = self._last_segments()
         torn = [(verdict, verdict.torn_tail) for verdict in verdicts if verdict.torn_tail]
         # A segment with nothing but a torn line was being opened: nothing follows it either.
         self._torn_tails = [
-            tail for verdict, tail in torn if not verdict.lines or (tail.file,) in last
+            tail for verdict, tail in torn if not verdict.lines or tail.file in last
         ]
         torn_inside = [tail for _, tail in torn if tail not in self._torn_tails]
         kept = [bad for entry in self._entries for bad in entry.quarantine]
@@ -118,7 +126,42 @@ class Warehouse:
         self._unreadable = stored.unreadable(place) if self.imported else []
         self.ledger = self._ledger(sum(verdict.blank for verdict in verdicts))
         if not self.ledger.rows:
-            _require_own_log(place, self._bad_lines)
+            self._require_events()
+
+    # what a fleet has other than one book
+
+    def _place(self, book: Path) -> Layout:
+        return layout.require_readable_book(book)
+
+    def _survey(self, out: Path | None, folder: Path | None) -> Survey:
+        return survey(self._at, out, folder)
+
+    def _imports(self) -> list[Import]:
+        found = stored.read(self._at)
+        return [(found.node_id, found, str(self._at.log / found.events_file))] if found else []
+
+    def _attach(self) -> None:
+        stored.attach(self._connection, self._imported, whole=self.imported is not None)
+
+    def _marks_of(self) -> tuple[list[Mark], list[str]]:
+        return marks.read(self._at)
+
+    def _pruned_of(self) -> Mapping[str, int]:
+        return layout.pruned_ends(self._at)
+
+    def _days(self) -> list[Path]:
+        return sorted(self._at.metrics.glob("*.csv"))
+
+    def _last_segments(self) -> set[str]:
+        return {segment for (segment,) in self._rows(statements.query("last_segment"))}
+
+    def _require_events(self) -> None:
+        _require_own_log(self._at, self._bad_lines)
+
+    @property
+    def imported(self) -> Record | None:
+        """What an imported book says of itself; None for the book of a queue, and for a fleet."""
+        return self._imported[0][1] if self._imported else None
 
     def _ledger(self, blank: int) -> Ledger:
         if self.imported:
@@ -184,10 +227,22 @@ class Warehouse:
 
     @property
     def notes(self) -> list[str]:
-        """What makes every answer incomplete, a sentence each; empty for a whole log."""
-        notes = [f"{line.file} line {line.line} (byte {line.byte_offset}) cannot be read: "
-                 f"{line.reason}" for line in self._bad_lines]  # fmt: skip
-        return notes + stored.notes(self._unreadable) + self.losses
+        """What makes every answer incomplete, a sentence each; empty for a whole log.
+
+        Of a file with many bad lines the first twenty are named; ``quarantine`` has them all.
+        """
+        return [*self._bad_lines_told(), *stored.notes(self._unreadable), *self.losses]
+
+    def _bad_lines_told(self) -> Iterator[str]:
+        counts = Counter[str]()
+        for line in self._bad_lines:
+            counts[line.file] += 1
+            if counts[line.file] <= _NAMED:
+                place = f"{line.file} line {line.line} (byte {line.byte_offset})"
+                yield f"{place} cannot be read: {line.reason}"
+        for file, count in counts.items():
+            if count > _NAMED:
+                yield f"{file}: {counted(count - _NAMED, 'more line')} cannot be read"
 
     @property
     def losses(self) -> list[str]:
@@ -240,23 +295,6 @@ class Warehouse:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def open_warehouse(
-    book: str | Path | None = None,
-    *,
-    out: str | Path | None = None,
-    archive: str | Path | None = None,
-    as_of: Place = None,
-) -> Warehouse:
-    """The warehouse of ``book``, else of TALLYBOOK_BOOK, ``./book`` or the sample book.
-
-    ``as_of`` as in ``Warehouse.as_of``. Raises BadInput where there is no book, or where its log
-    is that of another program. A log with holes opens, with ``notes`` that name them.
-    """
-    places = (Path(one) if one else None for one in (out, archive))
-    warehouse = Warehouse(layout.find_book_or_sample(book), *places)
-    return warehouse if as_of in (None, "") else warehouse.turned_to(as_of)
 
 
 def _require_own_log(place: Layout, bad: Sequence[BadLine]) -> None:

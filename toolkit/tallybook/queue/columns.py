@@ -7,7 +7,7 @@ that it binds, and SQLite passes by the indexes of a column that is not named.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from itertools import compress, groupby, repeat
 from operator import is_, itemgetter
@@ -17,7 +17,7 @@ from tallybook.job import Job
 from tallybook.order import Lock
 
 COLUMNS = tuple(name.removesuffix("_json") for name in Job._fields)
-_LOCK = tuple(field.name for field in fields(Lock))
+_LOCK = Lock._fields
 _NARROW = {"payload": "'' as payload", "result": "null as result"}
 _KEYED = _NARROW | {"payload": "substr(payload, 1, 1) as payload"}
 _ORDINAL = COLUMNS.index("ordinal")

@@ -89,8 +89,8 @@ cross join jobs on ordinal = first
 select {lock} from locks where resource = ?
 
 -- name: locked
--- which of resources somebody has; resources: [name, …]
-select resource from locks where resource in (select value from json_each(?))
+-- who has which of resources; resources: [name, …]
+select {lock} from locks where resource in (select value from json_each(?))
 
 -- name: locks
 -- who has which resource, by name, with the end of the lease that the lock belongs to

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import astuple
 
 import orjson
 
@@ -47,12 +46,13 @@ class Ordering:
     def lock(self, resource: str) -> Lock | None:
         """Who has a resource."""
         row = self._connection.execute(self._sql["lock"], (resource,)).fetchone()
-        return Lock(*row) if row else None
+        return Lock._make(row) if row else None
 
-    def locked(self, resources: Collection[str]) -> set[str]:
-        """Which of ``resources`` somebody has."""
+    def locked(self, resources: Collection[str]) -> dict[str, Lock]:
+        """Who has which of ``resources``."""
         asked = (orjson.dumps(list(resources)).decode(),)
-        return {resource for (resource,) in self._connection.execute(self._sql["locked"], asked)}
+        rows = self._connection.execute(self._sql["locked"], asked)
+        return {row[0]: Lock._make(row) for row in rows}
 
     def locks(
         self, after: str = "", limit: int = -1, topic: str | None = None, worker: str | None = None
@@ -60,11 +60,11 @@ class Ordering:
         """Locks by resource, each with the end of its lease."""
         asked = {"after": after, "limit": limit, "topic": topic, "worker": worker}
         rows = self._connection.execute(self._sql["locks"], asked)
-        return [(Lock(*row[:-1]), row[-1]) for row in rows]
+        return [(Lock._make(row[:-1]), row[-1]) for row in rows]
 
     def put_locks(self, locks: Iterable[Lock]) -> None:
         """Keep who has which resource."""
-        self._connection.executemany(self._sql["put_lock"], map(astuple, locks))
+        self._connection.executemany(self._sql["put_lock"], locks)
 
     def drop_locks(self, resources: Iterable[str]) -> None:
         """Nobody has these any more."""

@@ -18,7 +18,7 @@ def cache_history(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
     title = "The cache over time"
     if "cache" in warehouse.silent:
         return drawing.empty(title, warehouse.silent["cache"])
-    frame = questions.cache_changes(warehouse, span)
+    frame = questions.cache_changes(warehouse, drawing.legible(warehouse, span))
     if not frame.select("puts", "invalidations", "keys").sum_horizontal().sum():
         return drawing.empty(title, "the log has no cache entry in this span")
     alt = drawing.altair_module()
@@ -44,8 +44,8 @@ def cache_history(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
 def cache_compared(warehouse: Warehouse) -> Chart:
     """How many keys of the log and of state.db agree."""
     title = "The cache: log against state.db"
-    if "cache" in warehouse.silent:
-        return drawing.empty(title, warehouse.silent["cache"])
+    if told := warehouse.silent.get("cache") or warehouse.silent.get("state"):
+        return drawing.empty(title, told)
     compared = cached.compare_cache(warehouse)
     if compared.is_empty():
         return drawing.empty(title, "neither the log nor state.db holds a cache entry")

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import polars
 
 from tallybook.imports import late_grammar
+from tallybook.ops import questions, windows
+from tallybook.ops.warehouse import Warehouse
+from tallybook.ops.windows import Span
 
 if TYPE_CHECKING:
     import altair
 
 WIDTH, HEIGHT = 720, 220
+MOST_WINDOWS = 1000
+_FEW = 6
 _FONT = "system-ui, -apple-system, 'Segoe UI', 'Noto Sans', 'DejaVu Sans', sans-serif"
 
 # Okabe and Ito (2008): told apart with any colour vision, and in grey by their lightness.
@@ -32,6 +37,13 @@ def altair_module() -> Any:
         import altair
 
     return altair
+
+
+def legible(warehouse: Warehouse, span: Span) -> Span:
+    """The span in windows that a chart can show: asked for more than a thousand, in about 90."""
+    start, end = questions.reach(warehouse, span)
+    many = bool(span.every) and end - start > MOST_WINDOWS * windows.length(span.every, end - start)
+    return replace(span, every=windows.AUTO) if many else span
 
 
 def rows(frame: polars.DataFrame) -> altair.InlineData:
@@ -85,11 +97,21 @@ def _reach(frame: polars.DataFrame, name: str) -> tuple[object, object]:
 
 
 def _clock(span: timedelta) -> str:
+    if span < timedelta(seconds=8):
+        return "%H:%M:%S.%L"
     if span < timedelta(minutes=8):
         return "%H:%M:%S"
     if span < timedelta(days=1):
         return "%H:%M"
     return "%m-%d %H:%M" if span < timedelta(days=8) else "%Y-%m-%d"
+
+
+def count_axis(counts: Iterable[int]) -> Any:
+    """An axis of whole numbers for ``counts``: without halves between few, with room for many."""
+    alt, most = altair_module(), max(counts, default=0)
+    if most <= _FEW:
+        return alt.Axis(values=list(range(most + 1)), format="d")
+    return alt.Axis(tickMinStep=1, tickCount=8, labelOverlap=True, labelSeparation=8)
 
 
 def colours(names: Iterable[str], palette: Iterable[str] = PALETTE) -> Any:
@@ -112,7 +134,7 @@ def empty(title: str, why: str) -> Chart:
     return dressed(said.encode(text="why:N").properties(width=WIDTH, height=60), title)
 
 
-def dressed(chart: Chart, title: str, subtitle: str = "") -> Chart:
+def dressed(chart: Chart, title: str, subtitle: str | list[str] = "") -> Chart:
     """The chart with its title and the look that all share."""
     alt = altair_module()
     head = alt.TitleParams(title, subtitle=subtitle) if subtitle else alt.TitleParams(title)

@@ -34,7 +34,7 @@ def outcomes(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
     bars = alt.Chart(drawing.rows(long)).mark_bar().encode(
         y=y,
         x=alt.X("attempts:Q", title="attempts",
-                axis=alt.Axis(tickMinStep=1, tickCount=8, labelOverlap=True, labelSeparation=8)),
+                axis=drawing.count_axis(counted["attempts"].to_list())),
         color=alt.Color("what:N", title=None, scale=drawing.colours(_KINDS, (ORANGE, RED))),
         order=alt.Order("what:N", sort="descending"),
     )  # fmt: skip
@@ -48,7 +48,7 @@ def outcomes(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
 def retries_by_reason(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
     """Attempts that failed in each window, stacked by reason."""
     title = "Failed attempts over time"
-    frame = questions.failures(warehouse, span)
+    frame = questions.failures(warehouse, drawing.legible(warehouse, span))
     failed = frame.drop_nulls("reason")
     if failed.is_empty():
         return drawing.empty(title, _NOTHING)
@@ -68,7 +68,14 @@ def retries_by_reason(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
     chart = bars.encode(
         x=drawing.time_axis(frame, "window_start", span.zone),
         x2="window_end:T",
-        y=alt.Y("attempts:Q", title="attempts", stack="zero", axis=alt.Axis(tickMinStep=1)),
+        y=alt.Y(
+            "attempts:Q", title="attempts", stack="zero", axis=drawing.count_axis(_heights(stacked))
+        ),
         color=alt.Color("reason:N", title=None, scale=drawing.colours(names)),
     ).properties(width=WIDTH, height=HEIGHT)
     return drawing.dressed(chart, title)
+
+
+def _heights(stacked: polars.DataFrame) -> list[int]:
+    """The attempts of each stack."""
+    return stacked.group_by("window_start").agg(polars.col("attempts").sum())["attempts"].to_list()

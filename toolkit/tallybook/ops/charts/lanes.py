@@ -23,7 +23,7 @@ _COLOURS = (RED, PURPLE, "#000000", ORANGE, GREEN, GREY)
 def lease_lanes(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
     """How busy each worker was, and over it each lease that its holder did not end in time."""
     title = "Leases by worker"
-    every_window = questions.busy(warehouse, span)
+    every_window = questions.busy(warehouse, drawing.legible(warehouse, span))
     busy = every_window.drop_nulls("worker")
     if busy.is_empty():
         return drawing.empty(

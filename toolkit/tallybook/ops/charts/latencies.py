@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import polars
 
@@ -10,9 +11,11 @@ from tallybook.errors import BadInput
 from tallybook.ops import periods, questions, windows
 from tallybook.ops.charts import drawing
 from tallybook.ops.charts.drawing import BLUE, HEIGHT, ORANGE, RED, WIDTH, Chart
-from tallybook.ops.periods import MARKS, MEASURES
+from tallybook.ops.periods import MARKS
+from tallybook.ops.questions import MEASURES
 from tallybook.ops.warehouse import Warehouse
 from tallybook.ops.windows import AUTO, WHOLE, Instant, Span
+from tallybook.ops.wording import counted
 
 _SIDES = ("before", "after")
 
@@ -20,7 +23,8 @@ _SIDES = ("before", "after")
 def latency_bands(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
     """p50, p95 and p99 of wait, run and total, by when the job was enqueued; a panel each."""
     title = "Latency by time of arrival"
-    frame = questions.latency(warehouse, replace(span, every=span.every or AUTO))
+    every = replace(span, every=span.every or AUTO)
+    frame = questions.latency(warehouse, drawing.legible(warehouse, every))
     long = _long(frame, "window_start")
     if long["seconds"].null_count() == long.height:
         return drawing.empty(title, "no job of this span has started")
@@ -41,14 +45,14 @@ def latency_bands(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
         for measure in MEASURES
     ]  # fmt: skip
     n, still_open = frame["n"].sum(), frame["open"].sum()
-    counted = f"{n:,} jobs ended, {still_open:,} open (not in the percentiles)"
-    return drawing.dressed(alt.vconcat(*panels, spacing=8), title, counted)
+    said = f"{n:,} jobs ended, {still_open:,} open (not in the percentiles)"
+    return drawing.dressed(alt.vconcat(*panels, spacing=8), title, said)
 
 
 def latency_heatmap(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
     """How many jobs took how long from due to end, by when they were enqueued."""
     title = "How long jobs take, by time of arrival"
-    frame = questions.latency_cells(warehouse, span)
+    frame = questions.latency_cells(warehouse, drawing.legible(warehouse, span))
     ended = frame.drop_nulls("from_s")
     if ended.is_empty():
         return drawing.empty(title, "no job of this span has ended")
@@ -82,23 +86,26 @@ def before_after(
         periods_ = halves or periods.halves(warehouse, Span(zone=zone), moment=moment)
     except BadInput:
         return drawing.empty(title, "the log has jobs on one side of that moment only")
+    found = [questions.latency(warehouse, replace(span, every="")) for span in periods_]
     sides = [
-        _long(questions.latency(warehouse, replace(span, every=""))).with_columns(
-            side=polars.lit(side)
-        )
-        for side, span in zip(_SIDES, periods_, strict=True)
+        _long(frame).with_columns(side=polars.lit(side))
+        for side, frame in zip(_SIDES, found, strict=True)
     ]
     long = polars.concat(sides).drop_nulls()
     if long.is_empty():
         return drawing.empty(title, "no job has started")
-    told = [_told(warehouse, side, span) for side, span in zip(_SIDES, periods_, strict=True)]
-    return drawing.dressed(_dumbbells(long), title, "; ".join(told))
+    told = [
+        f"{side}: {counted(int(frame['n'].item()), 'job')}, {_told(warehouse, span)}"
+        for side, frame, span in zip(_SIDES, found, periods_, strict=True)
+    ]
+    return drawing.dressed(_dumbbells(long), title, told)
 
 
-def _told(warehouse: Warehouse, side: str, span: Span) -> str:
+def _told(warehouse: Warehouse, span: Span) -> str:
     zone = windows.named_zone(span.zone)
     first, last = (at.astimezone(zone) for at in questions.reach(warehouse, span))
-    return f"{side}: {first:%Y-%m-%d %H:%M:%S} to {last:%Y-%m-%d %H:%M:%S} ({span.zone})"
+    style = "%Y-%m-%d %H:%M:%S" + (".%f" if last - first < timedelta(minutes=1) else "")
+    return f"{first:{style}} to {last:{style}} ({span.zone})"
 
 
 def _dumbbells(long: polars.DataFrame) -> Chart:

@@ -26,7 +26,7 @@ _UNITS = {
 def throughput(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
     """Arrivals, starts and completions per second, a step a window."""
     title = "Throughput"
-    frame = questions.throughput(warehouse, span)
+    frame = questions.throughput(warehouse, drawing.legible(warehouse, span))
     if not frame.select(_RATES).sum_horizontal().sum():
         return drawing.empty(title, "no job arrived, started or ended in this span")
     alt = drawing.altair_module()
@@ -46,7 +46,7 @@ def throughput(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
 def depth(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
     """Jobs that are pending, leased or dead at the end of each window."""
     title = "Depth of the queue"
-    frame = questions.depth(warehouse, span)
+    frame = questions.depth(warehouse, drawing.legible(warehouse, span))
     if not frame.select(_DEPTHS).sum_horizontal().sum():
         return drawing.empty(title, "no job was open or dead in this span")
     alt = drawing.altair_module()
@@ -54,7 +54,7 @@ def depth(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
     lines = alt.Chart(drawing.rows(long)).mark_line(interpolate="step-after", strokeWidth=1.8)
     chart = lines.encode(
         x=drawing.time_axis(frame, "window_end", span.zone),
-        y=alt.Y("jobs:Q", title="jobs", axis=alt.Axis(tickMinStep=1)),
+        y=alt.Y("jobs:Q", title="jobs", axis=drawing.count_axis(long["jobs"].to_list())),
         color=alt.Color(
             "status:N", title=None, scale=drawing.colours(_DEPTHS, (ORANGE, BLUE, RED))
         ),

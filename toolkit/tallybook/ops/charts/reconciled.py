@@ -48,7 +48,7 @@ def _bars(counted: dict[str, int], what: str, shades: dict[str, str]) -> Chart:
         x=alt.X(
             "count:Q",
             title=what,
-            axis=alt.Axis(tickMinStep=1, tickCount=8, labelOverlap=True, labelSeparation=8),
+            axis=drawing.count_axis(counted.values()),
         ),
     )
     scale = drawing.colours(names, shades.values())

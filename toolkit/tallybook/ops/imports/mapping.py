@@ -15,7 +15,7 @@ import duckdb
 from tallybook.errors import BadInput
 from tallybook.ops.imports import fields as cells
 from tallybook.ops.imports import origins, reading, texts
-from tallybook.ops.imports.profile import UNITS, Profile
+from tallybook.ops.imports.profile import UNITS, Profile, Times
 from tallybook.ops.imports.texts import BadRow, Text
 
 _SQL = Path(__file__).parent / "sql"
@@ -111,8 +111,7 @@ class _Reader:
         self._set("has_id", "id" in self._profile.columns)
         self._set("has_words", "status" in self._profile.columns)
         self._run("set TimeZone = '" + times.zone.replace("'", "") + "'")
-        kind = "epoch" if times.format in UNITS else "iso" if times.format == "iso" else "format"
-        self._run(statement(f"time_{kind}"))
+        self._run(statement(f"time_{_kind_of(times)}"))
         self._run(statement("absent_some" if times.absent else "absent_none"))
         self._run(statement("make_events" if self._of_events else "make_jobs"))
 
@@ -272,6 +271,14 @@ class _Reader:
                    for row, reason in mine.items()]  # fmt: skip
             told += sorted([*text.bad, *bad], key=lambda one: one.line or 0)
         return told
+
+
+def _kind_of(times: Times) -> str:
+    if times.format in UNITS:
+        return "epoch"
+    if times.format != "iso":
+        return "format"
+    return "iso_utc" if times.zone == "UTC" else "iso"
 
 
 def _parted(reason: str) -> tuple[str, str]:

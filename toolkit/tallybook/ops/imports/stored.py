@@ -8,6 +8,7 @@ import duckdb
 
 from tallybook.errors import BadInput, IncompleteInput
 from tallybook.layout import Layout
+from tallybook.ops import statements
 from tallybook.ops.imports.writing import VERSION, Record
 
 # Each count of an import that is worth a word where it is not zero.
@@ -26,10 +27,13 @@ COUNTED = {
     "out_of_order": "rows out of order",
     "twice_told_hours": "times in an hour that the zone has twice, read as the later",
 }
+Import = tuple[str, Record, str]
+"""A node, what its import says of itself, and the Parquet file of its events."""
+
 _NEEDED = {"v", "node_id", "profile", "events_file", "files", "counts", "silent"}
 
 
-def read(place: Layout) -> Record | None:
+def read(place: Layout, *, in_place: bool = True) -> Record | None:
     """What ``log/imported.json`` says; None for a book of a queue.
 
     Raises BadInput where it is damaged or of a newer version, IncompleteInput where the events
@@ -50,7 +54,7 @@ def read(place: Layout) -> Record | None:
         )
     given: dict[str, Any] = {name: told.get(name) for name in Record.__slots__}
     record = Record(**given)
-    if not (place.log / record.events_file).is_file():
+    if in_place and not (place.log / record.events_file).is_file():
         raise IncompleteInput(f"{place.log / record.events_file} is not there: import the log anew")
     return record
 
@@ -59,15 +63,44 @@ def _has_tables(told: Mapping[str, Any]) -> bool:
     return isinstance(told["counts"], dict) and isinstance(told["silent"], dict)
 
 
-def events(connection: duckdb.DuckDBPyConnection, place: Layout, record: Record) -> str:
-    """The Parquet file of an import; raises IncompleteInput where it cannot be read."""
-    file = place.log / record.events_file
+def attach(connection: duckdb.DuckDBPyConnection, found: Sequence[Import], whole: bool) -> None:
+    """Make the view `imported_rows`: the events of imported logs with node and writer.
+
+    In a fleet (``whole`` is false) job ids begin with their node: those of two logs may be equal.
+    Raises IncompleteInput where a file cannot be read.
+    """
+    if not found:
+        return
+    _note(connection, found)
+    for _, _, file in found:
+        _require_parquet(connection, file)
+    connection.execute("set variable import_files = ?", [[file for _, _, file in found]])
+    name = "imported_rows" if whole else "imported_rows_of_nodes"
+    connection.execute("create macro imported_rows() as table " + statements.model(name))
+
+
+def attach_remote(
+    connection: duckdb.DuckDBPyConnection, found: Sequence[Import], rows: object
+) -> None:
+    """As ``attach``, where ``rows`` is an Arrow dataset with a column ``node``."""
+    _note(connection, found)
+    connection.register("remote_rows", rows)
+    model = statements.model("imported_rows_remote")
+    connection.execute("create macro imported_rows() as table " + model)
+
+
+def _note(connection: duckdb.DuckDBPyConnection, found: Sequence[Import]) -> None:
+    connection.execute("create table imports (file varchar, node_id varchar, writer varchar)")
+    rows = [[file, node, f"imported:{record.profile}"] for node, record, file in found]
+    connection.executemany("insert into imports values (?, ?, ?)", rows)
+
+
+def _require_parquet(connection: duckdb.DuckDBPyConnection, file: str) -> None:
     try:
-        connection.read_parquet(str(file))
+        connection.read_parquet(file)
     except duckdb.Error as error:
         told = str(error).splitlines()[0]
         raise IncompleteInput(f"{file} cannot be read: {told}; import the log anew") from error
-    return str(file)
 
 
 def unreadable(place: Layout) -> list[dict[str, Any]]:

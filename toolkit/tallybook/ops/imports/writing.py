@@ -7,7 +7,7 @@ holds one whole import or none.
 import contextlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,7 @@ from tallybook.ops.imports.mapping import Mapped
 from tallybook.ops.imports.profile import Profile
 
 VERSION = 1
-_COPY = "copy ({}) to '{}' (format parquet, compression zstd, row_group_size 245760)"
-_NAMED = "select *, getvariable('node_id') as node_id, getvariable('writer') as writer, " \
-    "getvariable('writer') as segment from ({})"  # fmt: skip
+_COPY = "copy ({}) to '{}' (format parquet, compression zstd)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +71,7 @@ def _write(place: Layout, mapped: Mapped, profile: Profile, node_id: str, at: st
     name = f"imported-{os.urandom(4).hex()}.parquet"
     partial = place.log / f".{name}.partial"
     try:
-        events = _copy(mapped, partial, node_id, f"imported:{profile.name}")
+        events = _copy(mapped, partial, profile)
         _synced(partial)
         partial.rename(place.log / name)
     finally:
@@ -93,14 +91,21 @@ def _write(place: Layout, mapped: Mapped, profile: Profile, node_id: str, at: st
     return record
 
 
-def _copy(mapped: Mapped, target: Path, node_id: str, writer: str) -> int:
-    quoted = str(target).replace("'", "''")
-    mapped.connection.execute("set variable node_id = ?", [node_id])
-    mapped.connection.execute("set variable writer = ?", [writer])
-    copy = _COPY.format(_NAMED.format(mapped.sql), quoted)
-    events = mapped.connection.execute(copy).fetchall()[0][0]
+def _copy(mapped: Mapped, target: Path, profile: Profile) -> int:
+    """Write the events, without the columns that this log cannot fill."""
+    quoted, empty = str(target).replace("'", "''"), ", ".join(_empty(mapped, profile))
+    asked = f"select * exclude ({empty}) from ({mapped.sql})" if empty else mapped.sql  # noqa: S608
+    events = mapped.connection.execute(_COPY.format(asked, quoted)).fetchall()[0][0]
     target.chmod(FILE_MODE)
     return int(events)
+
+
+def _empty(mapped: Mapped, profile: Profile) -> Iterator[str]:
+    if "until" not in profile.columns:
+        yield from ("locked_until", "lease_ms")
+    if not mapped.counts.no_submit:
+        yield "reason"
+    yield from (name for name in ("error", "correlation_id") if name not in profile.columns)
 
 
 def silences(profile: Profile, mapped: Mapped) -> dict[str, str]:

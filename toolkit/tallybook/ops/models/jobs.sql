@@ -70,6 +70,7 @@ folded as (
 )
 select
     enqueued.job_id,
+    enqueued.node_id,
     enqueued.topic,
     enqueued.idempotency_key,
     folded.status,

@@ -75,6 +75,7 @@ followed as (
 select
     claims.job_id,
     claims.lease_token,
+    claims.node_id,
     claims.topic,
     claims.correlation_id,
     claims.worker,

@@ -24,12 +24,11 @@ create or replace temp macro timed_jobs(since, until, by_what) as table
             job_id,
             position,
             occurred_at,
-            next_attempt_at,
-            reason is distinct from 'submit_unknown' as is_due_known,
+            case when reason is distinct from 'submit_unknown' then coalesce(next_attempt_at, occurred_at) end as due_at,
             topic,
             started_at,
             duration_ms,
-            case by_what when 'worker' then worker when 'error' then error_type end as named,
+            case by_what when 'worker' then worker when 'error' then error_type when 'node' then node_id end as named,
             case event
                 when 'job.enqueued' then 1
                 when 'job.done' then 2
@@ -49,7 +48,7 @@ create or replace temp macro timed_jobs(since, until, by_what) as table
         select
             job_id,
             min(occurred_at) filter (where kind = 1) as created_at,
-            min(coalesce(next_attempt_at, occurred_at)) filter (where kind = 1 and is_due_known) as due_at,
+            min(due_at) filter (where kind = 1) as due_at,
             any_value(topic) filter (where kind = 1) as topic,
             arg_max(named, position) filter (where kind <> 4) as named,
             min(started_at) as first_started_at,
@@ -72,6 +71,7 @@ create or replace temp macro timed_jobs(since, until, by_what) as table
             when 'topic' then topic
             when 'worker' then coalesce(named, '(never claimed)')
             when 'error' then coalesce(named, '(none)')
+            when 'node' then named
             else ''
         end as "group",
         state,

@@ -1,0 +1,247 @@
+"""A fleet: the books of many nodes (``node=…/`` in a folder or bucket) as one warehouse.
+
+Every segment of every node is loaded at once, as if one log had many writers; ``node_id`` of a row
+is the name of its folder. A node that is empty, torn, of another version or no book at all is
+told in ``nodes`` and ``notes`` and takes no other with it. A segment that lies in two nodes (a
+book that was copied) is read once.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Self
+
+import polars
+
+from tallybook import layout
+from tallybook.errors import BadInput, TallybookError
+from tallybook.layout import Layout, segment_name
+from tallybook.ops import marks, openings, statements
+from tallybook.ops.imports import stored
+from tallybook.ops.imports.stored import Import
+from tallybook.ops.imports.writing import Record
+from tallybook.ops.judge import BadLine
+from tallybook.ops.marks import Mark
+from tallybook.ops.past import Place
+from tallybook.ops.survey import Survey
+from tallybook.ops.warehouse import Warehouse
+from tallybook.ops.wording import counted
+
+MARK = "node="
+_NODES: dict[str, Any] = {"node_id": polars.String, "status": polars.String, "events": polars.Int64,
+          "jobs": polars.Int64, "first_at": polars.Datetime("us", "UTC"),
+          "last_at": polars.Datetime("us", "UTC"), "note": polars.String}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Node:
+    """One node of a fleet: its book, its segments, or why there are none."""
+
+    name: str
+    place: Layout
+    paths: list[Path] = field(default_factory=list)
+    imported: Record | None = None
+    status: str = "whole"
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetLayout(Layout):
+    """The folder of a fleet, with the node of each segment."""
+
+    owners: Mapping[str, Node] = field(default_factory=dict)
+
+    def manifest(self, segment: str) -> Path:
+        """The manifest of a segment, in the book of its node."""
+        return self.owners[segment].place.manifest(segment)
+
+
+def nodes_in(root: Path) -> list[Node]:
+    """The nodes of a folder, by name; empty where it has no folder ``node=…``."""
+    return [node_at(path.name.removeprefix(MARK), path) for path in sorted(root.glob(f"{MARK}*"))
+            if path.is_dir()]  # fmt: skip
+
+
+def listed(books: Iterable[str | Path]) -> list[Node]:
+    """Books that are named one by one; raises BadInput where two have one name."""
+    nodes = [node_at(path.resolve().name.removeprefix(MARK), path) for path in map(Path, books)]
+    names = [node.name for node in nodes]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise BadInput(f"two books are named {twice[0]}: nodes are told apart by their folders")
+    for node in nodes:
+        layout.require_readable_book(node.place.root)
+    return nodes
+
+
+def chosen(nodes: Sequence[Node], pattern: str) -> list[Node]:
+    """The nodes whose name fits ``pattern``; raises BadInput where none does."""
+    found = [node for node in nodes if fnmatchcase(node.name, pattern)]
+    if not found:
+        some = ", ".join(node.name for node in nodes[:5])
+        raise BadInput(f"no node is named like {pattern!r}; there are {some}")
+    return found
+
+
+def node_at(name: str, root: Path, *, in_place: bool = True) -> Node:
+    """The node whose book is ``root``; its status and note say what is wrong with it, if anything.
+
+    Where events are not ``in_place``, those of an imported log are not looked for.
+    """
+    node = Node(name, Layout(root))
+    try:
+        if not layout.is_book(root):
+            return replace(node, status="no book", note="the folder has no log/ in it")
+        imported = stored.read(node.place, in_place=in_place)
+        paths = [path for path in node.place.segments() if path.stat().st_size]
+    except OSError as error:
+        return replace(node, status="unreadable", note=f"{error.filename}: {error.strerror}")
+    except TallybookError as error:
+        return replace(node, status="unreadable", note=str(error))
+    if not paths and not imported:
+        return replace(node, status="empty", note="its log has no events")
+    return replace(node, paths=paths, imported=imported)
+
+
+class Fleet(Warehouse):
+    """The models over all nodes together; ``node_id`` tells them apart."""
+
+    _by_node = True
+
+    def __init__(self, root: Path, nodes: Sequence[Node], out: Path | None = None) -> None:
+        self._nodes = list(nodes)
+        self._copies: list[str] = []
+        super().__init__(root, out)
+
+    # what is other than of one book
+
+    def _place(self, book: Path) -> Layout:
+        owners: dict[str, Node] = {}
+        for node in self._nodes:
+            kept = [path for path in node.paths if self._is_first(path, node, owners)]
+            if node.paths and not kept:
+                node.status, node.note = "copy", "another node holds the same segments"
+            node.paths = kept
+        return FleetLayout(book, owners)
+
+    def _is_first(self, path: Path, node: Node, owners: dict[str, Node]) -> bool:
+        owner = owners.setdefault(segment_name(path), node)
+        if owner is not node:
+            told = f"node {node.name} holds {segment_name(path)} of node {owner.name} too"
+            self._copies.append(f"{told}: it is read once")
+        return owner is node
+
+    def _survey(self, out: Path | None, folder: Path | None) -> Survey:
+        begun = [replace(opening, node_id=node.name) for node in self._nodes
+                 for opening in openings.read(node.paths)]  # fmt: skip
+        target = layout.out_dir(out, "fleet")
+        paths = [path for node in self._nodes for path in node.paths]
+        ordered = openings.ordered(begun)
+        return Survey("fleet", target, folder or layout.archive_dir(target), paths, ordered, [], [])
+
+    @property
+    def imported(self) -> Record | None:
+        """None: a fleet is not one imported book, though nodes of it may be."""
+        return None
+
+    def _imports(self) -> list[Import]:
+        return [(node.name, node.imported, str(node.place.log / node.imported.events_file))
+                for node in self._nodes if node.imported]  # fmt: skip
+
+    def _marks_of(self) -> tuple[list[Mark], list[str]]:
+        found: list[Mark] = []
+        unasked: list[str] = []
+        for node in self._nodes:
+            seen, told = marks.read(node.place) if node.paths else ([], [])
+            found += seen
+            unasked += [f"node {node.name}: {one}" for one in told]
+        return found, unasked
+
+    def _pruned_of(self) -> Mapping[str, int]:
+        ends: dict[str, int] = {}
+        for node in self._nodes:
+            ends |= layout.pruned_ends(node.place)
+        return ends
+
+    def _days(self) -> list[Path]:
+        return [day for node in self._nodes for day in sorted(node.place.metrics.glob("*.csv"))]
+
+    def _last_segments(self) -> set[str]:
+        return {segment for (segment,) in self._rows(statements.query("last_segments"))}
+
+    def _require_events(self) -> None:
+        """A fleet without one event is empty, and its nodes say why."""
+
+    def as_of(self, instant: Place) -> Self:
+        """Raises BadInput: the clocks of nodes differ, so a fleet has no order of its events."""
+        raise BadInput(
+            f"as of {instant}: a fleet has no one order of its events; ask one of its nodes"
+        )
+
+    # what a notebook asks
+
+    @property
+    def silent(self) -> Mapping[str, str]:
+        """What can be asked of a node alone."""
+        return {
+            "state": "a fleet has no state.db: compare the cache of one node",
+            "settings": "a fleet has no settings: each node has its own",
+        }
+
+    @property
+    def notes(self) -> list[str]:
+        """As of one book, each with its node; and the nodes that could not be read."""
+        of_nodes = [f"node {node.name}: {node.status}: {node.note}" for node in self._nodes
+                    if node.status in ("no book", "unreadable")]  # fmt: skip
+        bad = [f"node {self._owner(line)}: {line.file} line {line.line} cannot be read: "
+               f"{line.reason}" for line in self._bad_lines]  # fmt: skip
+        lost = [f"node {node.name}: {note}" for node in self._nodes if node.imported
+                for note in stored.notes(stored.unreadable(node.place))]  # fmt: skip
+        return [*of_nodes, *bad, *lost, *self.losses]
+
+    def _owner(self, line: BadLine) -> str:
+        owners = {segment_name(path): node.name for node in self._nodes for path in node.paths}
+        return owners.get(line.file, "?")
+
+    @property
+    def warnings(self) -> list[str]:
+        """As of one book; and the nodes that are empty, and the copies that were left out."""
+        empty = [node.name for node in self._nodes if node.status == "empty"]
+        words = f"{counted(len(empty), 'node')} without an event: {', '.join(empty[:5])}"
+        told = [words] if empty else []
+        told += [f"node {node.name}: {sentence}" for node in self._nodes if node.imported
+                 for sentence in stored.warnings(node.imported)]  # fmt: skip
+        return told + self._copies + super().warnings
+
+    def nodes(self) -> polars.DataFrame:
+        """One row a node: node_id, status, events, jobs, first_at, last_at, note.
+
+        ``status`` is whole, incomplete (lines or ranges of its log are lost), empty, copy (of
+        another node), unreadable or no book.
+        """
+        found = {row[0]: row[1:] for row in self._rows(statements.query("nodes"))}
+        lost = {self._owner(line) for line in self._bad_lines} | self._holed()
+        rows = []
+        for node in self._nodes:
+            status = "incomplete" if node.name in lost and node.paths else node.status
+            counts = found.get(node.name, (0, 0, None, None))
+            rows.append((node.name, status, *counts, node.note or None))
+        return polars.DataFrame(rows, schema=_NODES, orient="row")
+
+    def _holed(self) -> set[str]:
+        """The nodes whose writers have holes."""
+        writers = set(self.gaps["writer"].to_list())
+        named = self._rows("select distinct writer, node_id from openings")
+        short = {writer[:8]: node for writer, node in named}
+        return {short[writer[:8]] for writer in writers if writer[:8] in short}
+
+    def clock_skew(self) -> polars.DataFrame:
+        """One row a pair of nodes that share correlation ids: how their clocks lie to each other.
+
+        Where a job on ``node_id`` runs while ``other_id`` enqueues a job of the same correlation
+        id, and clocks agree, the enqueue lies inside the run. ``shared`` counts such ids,
+        ``before`` and ``after`` those whose enqueue lies outside, and ``skew_s`` is the median by
+        which: below zero the clock of ``other_id`` is behind, null where all lie inside.
+        """
+        return self.frame("clock_skew")
