@@ -243,6 +243,8 @@ def test_a_checkpoint_that_saw_more_than_is_left_gives_it_back(
     rebuilt = rebuild(root, clock=clock)
     assert not rebuilt.complete
     assert (rebuilt.unknown_keys, bool(rebuilt.checkpoint)) == (0, True)
+    told = certificate(rebuilt.certificate)["statements"]
+    assert any("saw more than is left of the log" in one for one in told)
     for _ in range(2):
         with Book.open(root, clock=clock) as again:
             entry = again.entry("k")

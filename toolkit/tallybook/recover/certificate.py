@@ -265,27 +265,29 @@ class _Told:
         yield from self._losses()
         if self.survey.edits:
             ranges = _n(len(self.survey.edits), "range")
-            yield f"{ranges} of lines were edited after they were written"
+            yield f"{ranges} of lines edited after they were written"
         if self.survey.by_clock:
             yield "the first line of a writer is lost, and clocks do not tell when it began"
         if self.survey.bad:
-            yield f"{_n(len(self.survey.bad), 'line')} cannot be read"
+            yield f"{_n(len(self.survey.bad), 'line')} that cannot be read"
         if self.keys.unknown:
             keys = _n(self.keys.unknown, "key")
-            yield f"{keys} have no write behind the last damage: their values may be old"
+            yield f"{keys} with no write behind the last damage, whose value may be old"
         base = self.folded.base
         if base:
             at = f"seq {base.position.seq} of writer {base.position.writer[:8]}"
             yield f"what happened up to {at} is taken from the checkpoint {base.name}"
-            if (self.end.writer, self.end.seq) < (base.position.writer, base.position.seq):
+            end = self.survey.place(self.end.writer, self.end.seq)
+            if self.end.writer and end < self.folded.begin:
                 yield f"the checkpoint {base.name} saw more than is left of the log"
         if self.folded.export:
             yield f"the cache is that of the export {self.folded.export}, with the log since"
         if self.folded.passed_over:
-            yield f"{_n(self.folded.passed_over, 'event')} no longer fit what is left before them"
+            events = _n(self.folded.passed_over, "event")
+            yield f"{events} passed over, as they no longer fit what is left before them"
         if self.keys.unsealed:
             keys = _n(self.keys.unsealed, "key")
-            yield f"{keys} were last written in lines that no hash covers yet"
+            yield f"{keys} last written in lines that no hash covers yet"
         if not self.survey.marks:
             yield "nothing but the log says how far it came: a lost end would not be seen"
 
@@ -293,7 +295,7 @@ class _Told:
         if not self.survey.losses:
             return
         holes = _n(len(self.survey.losses), "hole")
-        yield f"{_n(self.missing, 'event')} are missing in {holes}"
+        yield f"{_n(self.missing, 'event')} missing in {holes}"
         begin = self.folded.begin
         if not all(self.survey.is_covered(loss, begin) for loss in self.survey.losses):
             yield f"{_n(self.missing, 'missing event')} may concern keys not listed here"

@@ -7,7 +7,6 @@ survey and fold what is left, with no lock, while workers go on
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +34,8 @@ from tallybook.recover.survivors import survivors
 from tallybook.settings import Settings
 from tallybook.settings import load as load_settings
 from tallybook.worker import sign
+
+_ALL = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +184,7 @@ class _Rebuild:
         with Book.open(self.layout.root, clock=self.clock) as book:
             for one in found.untold(folded.begin):
                 book.record(_repaired(one, found.is_covered(one, folded.begin)))
-            rescued = _rescue(book, folded)
+            rescued = _rescue(book)
             book.record(_told(certificate))
         if not found.is_whole or folded.base or folded.is_bare:
             checkpoints.make(self.layout, self.clock.moment().wall())
@@ -211,14 +212,13 @@ def _repaired(one: Loss | Edit, is_covered: bool) -> Event:
     return Event("log.repaired", told | lost)
 
 
-def _rescue(book: Book, folded: Folded) -> int:
+def _rescue(book: Book) -> int:
     """Take the jobs of workers that are not there any more; those of living ones stay theirs."""
-    held = {job.locked_by for job in folded.unsettled() if job.status == Status.LEASED}
-    gone = sorted(worker for worker in held if worker and not sign.is_alive(book, worker))
-    events = [event for worker in gone for event in book.rescue_of(worker)]
-    for worker in gone:
-        with suppress(FileNotFoundError):
-            sign.path_of(book, worker).unlink()
+    events = sign.bury_the_dead(book)
+    held = {job.locked_by for job in book.jobs(status=Status.LEASED, limit=_ALL)}
+    gone = (worker for worker in held if worker and not sign.is_alive(book, worker))
+    for worker in sorted(gone):
+        events += book.rescue_of(worker)
     return sum(event.name == "job.lease_expired" for event in events)
 
 
