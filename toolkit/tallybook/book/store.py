@@ -10,6 +10,7 @@ from tallybook import statements
 from tallybook.book.standing import Touched
 from tallybook.cache import sqlite as cache_sqlite
 from tallybook.cache.sqlite import SqliteCache
+from tallybook.clock import Moment
 from tallybook.entry import Entry
 from tallybook.errors import FoldRefused
 from tallybook.job import Job, Status
@@ -64,6 +65,11 @@ class Store:
         position = Position._make(row) if row else Position()
         self.boot_id = position.boot_id
         return position
+
+    def knows_boot(self, moment: Moment) -> bool:
+        """Whether the leases and waits of the state are of this boot; else the next change ends
+        those leases, and counts those waits on."""
+        return self.boot_id == moment.boot_id
 
     def set_position(self, position: Position) -> None:
         """Say that the log is applied up to ``position``; all rows of the change are written."""
