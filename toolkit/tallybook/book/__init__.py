@@ -4,6 +4,7 @@
 and answered, and ``changes`` decides what follows. ``journal`` is the one road by which anything
 changes, ``store`` is state.db, the fold of the log that answers questions, and ``opening`` the file
 that it lies in. Delete state.db and ``folding`` makes it anew.
+"""
 
 from tallybook.book.asking import Held, New, Receipt, Settled, Turn, Want
 from tallybook.book.book import Book
