@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tallybook import Book
+from tallybook.book import opening
 from tallybook.book import store as stores
 from tallybook.cache.contract import Cache
 from tallybook.cache.json_file import JsonCache
@@ -26,7 +27,7 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
     number = iter(range(100))
 
     def sqlite() -> Cache:
-        connection = stores.connect(":memory:")
+        connection = opening.connect(":memory:")
         for part in stores.SCHEMA:
             connection.executescript(part)
         return SqliteCache(connection)

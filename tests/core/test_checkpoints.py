@@ -17,10 +17,9 @@ from core_steps import events, segments
 from test_fold import live, live_a_little
 
 from tallybook import Book
-from tallybook.book import checkpoints
-from tallybook.book import store as stores
+from tallybook.book import checkpoints, opening
+from tallybook.book.opening import marks
 from tallybook.book.pruning import prune
-from tallybook.book.store import marks
 from tallybook.cli.main import main
 from tallybook.errors import LogDamaged
 from tallybook.layout import Layout
@@ -197,7 +196,7 @@ with Book.open(sys.argv[1]) as book:
         shutil.rmtree(tmp_path / "copy", ignore_errors=True)
         (tmp_path / "copy" / "log").mkdir(parents=True)
         shutil.copy(made.path, tmp_path / "copy" / "state.db")
-        store = stores.open_read_only(tmp_path / "copy" / "state.db")
+        store = opening.open_read_only(tmp_path / "copy" / "state.db")
         assert store is not None
         enqueued = sum(store.queue.counts().get("a", {}).values())
         assert enqueued == max(made.position.ordinal - 1, 0)

@@ -13,8 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tallybook import Book
-from tallybook.book import Selection, Settled, Want
-from tallybook.book.changes import New
+from tallybook.book import New, Selection, Settled, Want
 from tallybook.event import Event
 from tallybook.job import Job, Status
 from tallybook.testing import FakeClock

@@ -6,8 +6,7 @@ import pytest
 from core_steps import claim, events, job_of, outcome
 
 from tallybook import Book
-from tallybook.book import Want
-from tallybook.book.changes import New
+from tallybook.book import New, Want
 from tallybook.errors import BadInput
 from tallybook.testing import FakeClock, audit
 

@@ -14,7 +14,7 @@ from core_steps import claim, events, names, outcome, segments
 
 from tallybook import Book
 from tallybook.book import New, checkpoints
-from tallybook.book.store import marks
+from tallybook.book.opening import marks
 from tallybook.errors import BadInput, LogDamaged
 from tallybook.layout import Layout
 from tallybook.log.chain import NO_HASH, link

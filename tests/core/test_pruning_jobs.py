@@ -12,9 +12,8 @@ import pytest
 from core_steps import claim, job_of, names, outcome
 
 from tallybook import Book
-from tallybook.book import Settled, Want
+from tallybook.book import New, Settled, Want
 from tallybook.book.ageing import Ageing
-from tallybook.book.changes import New
 from tallybook.book.folding import fold_history
 from tallybook.cli.main import main
 from tallybook.testing import FakeClock

@@ -15,7 +15,7 @@ from core_steps import claim, events, outcome, segments
 
 from tallybook import Book, packed
 from tallybook.book.folding import fold_history
-from tallybook.book.store import marks
+from tallybook.book.opening import marks
 from tallybook.layout import Layout
 from tallybook.log import manifest, writer
 from tallybook.log.compress import compress_closed

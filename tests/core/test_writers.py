@@ -13,7 +13,7 @@ from core_steps import claim, events, outcome, segments
 
 from tallybook import Book
 from tallybook.book import checkpoints
-from tallybook.book.store import marks
+from tallybook.book.opening import marks
 from tallybook.layout import Layout
 from tallybook.log import identity
 from tallybook.log.verify import verify

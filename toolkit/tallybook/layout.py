@@ -196,6 +196,22 @@ def require_book(path: Path) -> Layout:
     return place
 
 
+def require_place(root: Path, create: bool) -> None:
+    """Raise BadInput where no book is at ``root`` nor, with ``create``, can be made there."""
+    if is_book(root) or not create:
+        require_book(root)
+        return
+    if root.exists() and not root.is_dir():
+        raise BadInput(f"{root} is a file; a book is a folder")
+    if root.is_dir() and any(root.iterdir()) and not _could_be_book(root):
+        raise BadInput(f"{root} is a folder with other files in it; name an empty or a new one")
+
+
+def _could_be_book(root: Path) -> bool:
+    """Whether nothing but settings lie there: a book that is about to begin."""
+    return {path.name for path in root.iterdir()} <= {"book.toml", "profiles", "plans"}
+
+
 def require_readable_book(path: Path) -> Layout:
     """The layout of an existing book, of a queue or imported; raises BadInput for any other."""
     if is_book(path):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 
-from tallybook.book import older
+from tallybook.book import older, opening
 from tallybook.book import store as stores
 from tallybook.book.store import Store
 from tallybook.errors import BadInput
@@ -22,14 +22,14 @@ _BESIDE = ("-wal", "-shm", "-journal")
 
 def in_memory(tables: MemoryTables, position: Position) -> Store:
     """A store in memory that holds ``tables``."""
-    connection = stores.connect(":memory:")
+    connection = opening.connect(":memory:")
     _fill(connection, tables, position)
     return Store(connection)
 
 
 def copy_in_memory(store: Store) -> Store:
     """A store in memory with the same content, which may be changed."""
-    connection = stores.connect(":memory:")
+    connection = opening.connect(":memory:")
     store.connection.backup(connection)
     return Store(connection)
 
@@ -46,7 +46,7 @@ def in_tables(store: Store) -> MemoryTables:
 
 def kept_tables(path: Path) -> MemoryTables | None:
     """All rows of a state that was kept, of this version or an older; None where it is gone."""
-    store = stores.open_read_only(path)
+    store = opening.open_read_only(path)
     if store is None:
         return older.read(path)[0] if older.position(path) else None
     with closing(store.connection):
@@ -81,7 +81,7 @@ def fill(
     check: Callable[[Store], None] | None = None,
 ) -> None:
     """Make ``tables`` the content of a file that is built aside; ``check`` may look at it."""
-    with closing(stores.connect(str(aside))) as connection:
+    with closing(opening.connect(str(aside))) as connection:
         connection.execute("pragma synchronous = off")
         connection.execute("pragma journal_mode = off")
         _fill(connection, tables, position)
@@ -106,7 +106,7 @@ def sweep(path: Path) -> None:
 
 def open_aside(aside: Path) -> Store:
     """The store in a file that is built aside: nothing of it is on disk until it is swapped in."""
-    connection = stores.connect(str(aside))
+    connection = opening.connect(str(aside))
     connection.execute("pragma synchronous = off")
     connection.execute("pragma journal_mode = memory")
     return Store(connection)
@@ -136,7 +136,7 @@ def swap_in(path: Path, aside: Path, keep: Path | None = None) -> Store:
     at("swap_unlinked")
     rename(aside, path, "state file")
     at("swap_renamed")
-    store = stores.open_store(path)
+    store = opening.open_store(path)
     if store is None:
         raise BadInput(f"{path} cannot be opened right after it was written; look at the disk")
     return store

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from tallybook import layout as layouts
 from tallybook import payload as payloads
 from tallybook.book import ageing, bounds, changes, locking, rescuing
+from tallybook.book.asking import Held, New, Receipt, Settled, Turn, Want
 from tallybook.book.caching import Write
-from tallybook.book.changes import Held, New, Receipt, Settled, Turn, Want
 from tallybook.book.entries import CachedBook
 from tallybook.book.gathering import Decide
 from tallybook.book.journal import Journal
 from tallybook.book.limits import Limits
 from tallybook.book.store import Store
 from tallybook.book.view import ReadBook
-from tallybook.clock import Clock, Moment
-from tallybook.errors import BadInput, LeaseLost, QueueFull
+from tallybook.clock import Clock
+from tallybook.errors import LeaseLost, QueueFull
 from tallybook.event import Event
 from tallybook.job import Job
 from tallybook.layout import Layout
@@ -33,8 +32,6 @@ from tallybook.outcome import Outcome
 from tallybook.settings import Settings
 from tallybook.settings import load as load_settings
 
-_SWITCHES = {"paused": "topic.paused", "active": "topic.resumed"}
-
 
 class Book(CachedBook):
     """One node's queue, cache and log. Open it once a process; threads may share it."""
@@ -42,7 +39,7 @@ class Book(CachedBook):
     def __init__(self, layout: Layout, settings: Settings, clock: Clock | None) -> None:
         super().__init__(layout, settings, clock)
         self._journal = Journal(layout, settings.log, self._clock, self.node, settings.withholds)
-        self._dice = random.Random()  # noqa: S311 - it spreads retries, it guards nothing
+        self._dice = random.Random().random  # noqa: S311 - it spreads retries, it guards nothing
 
     @classmethod
     def open(
@@ -55,10 +52,7 @@ class Book(CachedBook):
         or FoldRefused where the log cannot be folded.
         """
         root, layout = Path(path), Layout(Path(path))
-        if layouts.is_book(root):
-            layouts.require_book(root)
-        else:
-            _require_room(root, create)
+        layouts.require_place(root, create)
         settings = load_settings(layout.settings)
         filesystem.require_fit(root, settings.node.allow_file_system)
         if not layouts.is_book(root):
@@ -144,7 +138,7 @@ class Book(CachedBook):
         with self._reading() as store:
             moment = self._clock.moment()
             rooms = Limits(store, moment, self.settings.limited, want.topics).rooms()
-            if _knows_boot(store, moment) and not store.queue.ready(moment, want.topics, 1, rooms):
+            if store.knows_boot(moment) and not store.queue.ready(moment, want.topics, 1, rooms):
                 return []
         return self.turn((), want).jobs
 
@@ -161,33 +155,22 @@ class Book(CachedBook):
     def turn(self, settled: Sequence[Settled], want: Want | None = None) -> Turn:
         """Settle runs and claim what is due next, with one sync for all; what the settles let
         through may be claimed at once."""
-
-        def decide(store: Store, moment: Moment) -> Iterable[Event]:
-            ended = changes.settle(store, moment, settled, self.settings, self._dice.random)
-            if want is None:
-                return ended
-            if changes.lets_through(store, ended, self.settings):
-                return chain(ended, _later(lambda: claim(store, moment, want)))
-            return ended + claim(store, moment, want)
-
-        def claim(store: Store, moment: Moment, want: Want) -> list[Event]:
-            return changes.claim(store, moment, want, self.settings)
-
-        events, leased = self._journal.turn(self._telling(decide))
+        settings, dice = self.settings, self._dice
+        decide = self._telling(
+            lambda store, moment: changes.turn(store, moment, settled, want, settings, dice)
+        )
+        events, leased = self._journal.turn(decide)
         self._flush_if_due()
         refused = {e["job_id"]: e["reason"] for e in events if e.name == "job.settle_refused"}
         return Turn(events, refused, leased)
 
     def extend(self, leases: Sequence[Held], worker: str, lease_s: float) -> list[Held]:
         """Keep leases for another ``lease_s``; returns those that are lost, each logged."""
-        decided: list[tuple[Held, Event]] = []
-
-        def decide(store: Store, moment: Moment) -> list[Event]:
-            decided[:] = changes.extend(store, moment, leases, worker, lease_s)
-            return [event for _, event in decided]
-
-        self._journal.change(decide)
-        return [held for held, event in decided if event.name == "job.settle_refused"]
+        events = self._journal.change(
+            lambda store, moment: changes.extend(store, moment, leases, worker, lease_s)
+        )
+        told = zip(leases, events, strict=True)
+        return [held for held, event in told if event.name == "job.settle_refused"]
 
     def release(self, leases: Sequence[Held], reason: str) -> list[Event]:
         """Hand back leases uncounted; those that are over are passed over."""
@@ -217,32 +200,24 @@ class Book(CachedBook):
 
     def _switch(self, topic: str, status: str, reason: str) -> bool:
         name = payloads.checked_topic(topic)
-        event = Event(_SWITCHES[status], {"topic": name, "reason": reason})
-
-        def decide(store: Store, _: Moment) -> list[Event]:
-            now = store.queue.topics().get(name, "active")
-            return [] if now == status else [event]
-
-        return bool(self._journal.change(decide))
+        events = self._journal.change(lambda store, _: changes.switch(store, name, status, reason))
+        return bool(events)
 
     def rescue(self, limit: int = 100) -> list[Event]:
         """Take jobs from holders whose lease is over; returns the events."""
         with self._reading() as store:
             moment = self._clock.moment()
-            if _knows_boot(store, moment) and not store.queue.late(moment, 1):
+            if store.knows_boot(moment) and not store.queue.late(moment, 1):
                 return []
-
-        def decide(store: Store, moment: Moment) -> list[Event]:
-            late = store.know(store.queue.late(moment, limit))
-            return rescuing.rescue(late, moment, self.settings, self._dice.random)
-
-        return self._change_leases(decide)
+        return self._change_leases(
+            lambda store, moment: rescuing.late(store, moment, limit, self.settings, self._dice)
+        )
 
     def expire(self, limit: int = ageing.BATCH) -> list[Event]:
         """End pending jobs whose ``expires_after`` has passed; returns the events."""
         with self._reading() as store:
             moment = self._clock.moment()
-            if _knows_boot(store, moment) and not store.queue.expired(moment, 1):
+            if store.knows_boot(moment) and not store.queue.expired(moment, 1):
                 return []
         return self._journal.change(
             lambda store, moment: ageing.expired(store, moment, self.settings, limit)
@@ -273,10 +248,9 @@ class Book(CachedBook):
         The caller makes sure that it is dead. ``stopped`` says by job id which runs it ended
         itself for, if it did.
         """
-        dice = self._dice.random
         return self._change_leases(
             lambda store, moment: rescuing.bury(
-                store, moment, worker, self.settings, dice, stopped or {}
+                store, moment, worker, self.settings, self._dice, stopped or {}
             )
         )
 
@@ -302,11 +276,8 @@ class Book(CachedBook):
 
     def _telling(self, decide: Decide) -> Decide:
         """``decide`` with what the log says of the locks that come and go with its leases."""
-
-        def telling(store: Store, moment: Moment) -> Iterable[Event]:
-            return locking.told(store, moment, self.settings, decide(store, moment))
-
-        return telling
+        settings = self.settings
+        return lambda store, moment: locking.told(store, moment, settings, decide(store, moment))
 
     def _change_leases(self, decide: Decide) -> list[Event]:
         """Do a change of leases; its events, those of locks left out."""
@@ -326,28 +297,3 @@ class Book(CachedBook):
 
     def _reading(self) -> AbstractContextManager[Store]:
         return self._journal.reading()
-
-
-def _knows_boot(store: Store, moment: Moment) -> bool:
-    """Whether the leases and waits of the state are of this boot; else the next change ends those
-    leases, and counts those waits on."""
-    return store.boot_id == moment.boot_id
-
-
-def _later(make: Callable[[], Iterable[Event]]) -> Iterator[Event]:
-    """The events that ``make`` gives, asked for once those before them are applied."""
-    yield from make()
-
-
-def _require_room(root: Path, create: bool) -> None:
-    if not create:
-        layouts.require_book(root)
-    if root.exists() and not root.is_dir():
-        raise BadInput(f"{root} is a file; a book is a folder")
-    if root.is_dir() and any(root.iterdir()) and not _could_be_book(root):
-        raise BadInput(f"{root} is a folder with other files in it; name an empty or a new one")
-
-
-def _could_be_book(root: Path) -> bool:
-    """Whether nothing but settings lie there: a book that is about to begin."""
-    return {path.name for path in root.iterdir()} <= {"book.toml", "profiles", "plans"}

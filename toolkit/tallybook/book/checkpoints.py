@@ -16,8 +16,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tallybook.book import older
-from tallybook.book import store as stores
+from tallybook.book import older, opening
 from tallybook.book.store import Store
 from tallybook.errors import TallybookError
 from tallybook.layout import FILE_MODE, FOLDER_MODE, Layout
@@ -46,7 +45,7 @@ def make(layout: Layout, made_at: str) -> Checkpoint:
 
     Older ones than the newest three are removed. Raises TallybookError where there is no state.
     """
-    store = stores.open_read_only(layout.state)
+    store = opening.open_read_only(layout.state)
     if store is None:
         raise TallybookError(f"{layout.state} cannot be read, so there is no state to keep")
     make_folder(layout.checkpoints, FOLDER_MODE)
@@ -62,7 +61,7 @@ def make(layout: Layout, made_at: str) -> Checkpoint:
 
 def make_if_due(layout: Layout, made_at: str, every: int) -> Checkpoint | None:
     """Keep the state where ``every`` events came since the newest checkpoint, else None."""
-    store = stores.open_read_only(layout.state)
+    store = opening.open_read_only(layout.state)
     if store is None:
         return None
     with closing(store.connection):
@@ -161,7 +160,7 @@ def _is_whole(found: Checkpoint) -> bool:
 
 def position_of(path: Path) -> Position | None:
     """Where the state in a file stands, of this version or an older one; None where it is none."""
-    store = stores.open_read_only(path)
+    store = opening.open_read_only(path)
     if store is None:
         return older.position(path)
     with closing(store.connection):

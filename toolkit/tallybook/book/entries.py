@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from tallybook.book import store as stores
+from tallybook.book import opening
 from tallybook.book.cachefile import CacheFile
 from tallybook.book.caching import Write, Writing
 from tallybook.book.gathering import Decide
@@ -147,7 +147,7 @@ class CachedBook(BookView):
         if not self._cache_file:
             return
         try:
-            with stores.told(self.layout.cache_file), self._reading_alone() as store:
+            with opening.told(self.layout.cache_file), self._reading_alone() as store:
                 self._cache_file.flush(store)
         except (TallybookError, sqlite3.DatabaseError) as error:
             log.warning("cache.json is written later: %s", error)

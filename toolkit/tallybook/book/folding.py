@@ -11,8 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 from tallybook.book import aside as asides
-from tallybook.book import checkpoints, older
-from tallybook.book import store as stores
+from tallybook.book import checkpoints, older, opening
 from tallybook.book.store import Store
 from tallybook.errors import FoldRefused, LogDamaged
 from tallybook.fold import MemoryTables, apply
@@ -98,10 +97,10 @@ def _apply_after(layout: Layout, store: Store) -> None:
 def readable(layout: Layout) -> Store:
     """state.db opened for reading, as far as the log goes; where it is lost or ahead of the log,
     the log in memory."""
-    store = stores.open_read_only(layout.state)
+    store = opening.open_read_only(layout.state)
     if store:
         position = store.position()
-        if position.segment and not stores.is_ahead(layout, position):
+        if position.segment and not opening.is_ahead(layout, position):
             return caught_up(layout, store)
         store.connection.close()
     return in_memory(layout)
@@ -146,7 +145,7 @@ def from_checkpoints(layout: Layout) -> Iterator[Store]:
 
 def _in_memory(path: Path) -> Store | None:
     """A copy of a kept state; None where it was removed meanwhile."""
-    kept = stores.open_read_only(path)
+    kept = opening.open_read_only(path)
     if kept is None:
         return asides.in_memory(*older.read(path)) if older.position(path) else None
     with closing(kept.connection):

@@ -16,8 +16,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from tallybook.book import aside as asides
-from tallybook.book import news, withheld
-from tallybook.book import store as stores
+from tallybook.book import news, opening, withheld
 from tallybook.book.files import StateFiles
 from tallybook.book.folding import fold_anew
 from tallybook.book.gathering import Decide, Gathering, Ticket
@@ -58,7 +57,7 @@ class Journal:
         self._wake_path = str(layout.wake)
         self._reading = _Reading(self)
         self._passed: Position | None = None
-        with self._lock, stores.told(layout.state):
+        with self._lock, opening.told(layout.state):
             self._open()
 
     def hold(self) -> AbstractContextManager[None]:
@@ -160,10 +159,10 @@ class Journal:
             with self._mutex:
                 self._follow()
             return
-        if not stores.is_damage(cause):
+        if not opening.is_damage(cause):
             raise error
         log.warning("%s is damaged (%s): it is folded anew", self._layout.state, error)
-        with self._mutex, stores.told(self._layout.state):
+        with self._mutex, opening.told(self._layout.state):
             self._files.abandon()
             self._store.connection.close()
             self._layout.state.unlink(missing_ok=True)
@@ -180,7 +179,7 @@ class Journal:
                 raise
             (store.commit if is_done else store.roll_back)()
         except (sqlite3.OperationalError, OSError) as error:
-            raise stores.as_ours(error, self._layout.state) from error
+            raise opening.as_ours(error, self._layout.state) from error
 
     def catch_up(self) -> None:
         """Apply what the log has beyond the state: the COMMIT of another process failed."""
@@ -189,7 +188,7 @@ class Journal:
         if has_more(self._layout, position):
             with self._lock, self._mutex:
                 self._follow()
-                with stores.told(self._layout.state), self._store.transaction():
+                with opening.told(self._layout.state), self._store.transaction():
                     self._catch_up()
 
     @property
@@ -210,8 +209,8 @@ class Journal:
         """Do changes in the open transaction; False where a segment was about to be opened, but
         there is nothing to write into it."""
         store, before, moment = self._store, self._catch_up(), self._clock.moment()
-        batch, opening = self._log.begin(before, moment)
-        for event, ordinal in opening:
+        batch, begun = self._log.begin(before, moment)
+        for event, ordinal in begun:
             apply(store, event, ordinal)
         opened = len(batch.data)
         for ticket in tickets:
@@ -256,9 +255,9 @@ class Journal:
     def _open(self) -> None:
         """Open the state, folded anew where it is lost or ahead of the log, and catch up."""
         asides.sweep(self._layout.state)
-        store = stores.open_store(self._layout.state)
+        store = opening.open_store(self._layout.state)
         lost = store.position() if store else Position()
-        if store and stores.is_ahead(self._layout, lost):
+        if store and opening.is_ahead(self._layout, lost):
             store.connection.close()
             store = None
         self._store = store or fold_anew(self._layout)
@@ -284,13 +283,13 @@ class Journal:
         if self._files.are_replaced():
             self._files.abandon()
             self._store.connection.close()
-            with stores.told(self._layout.state):
+            with opening.told(self._layout.state):
                 self._open()
 
     def _replay(self) -> None:
         """Apply what a failed COMMIT left out. Raises NoRoom where that fails again."""
         if self._store.is_behind:
-            with stores.told(self._layout.state), self._store.transaction():
+            with opening.told(self._layout.state), self._store.transaction():
                 self._catch_up()
         if self._store.is_behind:
             raise NoRoom(

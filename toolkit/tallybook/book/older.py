@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tallybook import transitions
+from tallybook.book import opening
 from tallybook.book import store as stores
 from tallybook.entry import Entry
 from tallybook.fold import MemoryTables
@@ -65,7 +66,7 @@ def _place(tables: MemoryTables) -> None:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    connection = stores.connect(f"{path.resolve().as_uri()}?mode=ro")
+    connection = opening.connect(f"{path.resolve().as_uri()}?mode=ro")
     connection.row_factory = sqlite3.Row
     return connection
 

@@ -17,6 +17,13 @@ _SPREAD_S = 0.02
 _LONGEST_SPREAD_S = 30.0
 
 
+def late(
+    store: Store, moment: Moment, limit: int, settings: Settings, dice: Callable[[], float]
+) -> list[Event]:
+    """The events of jobs being taken from holders whose lease is over, at most ``limit``."""
+    return rescue(store.know(store.queue.late(moment, limit)), moment, settings, dice)
+
+
 def rescue(
     jobs: list[Job],
     moment: Moment,

@@ -2,44 +2,26 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 from tallybook import statements
 from tallybook.book.standing import Touched
 from tallybook.cache import sqlite as cache_sqlite
 from tallybook.cache.sqlite import SqliteCache
+from tallybook.clock import Moment
 from tallybook.entry import Entry
-from tallybook.errors import BadInput, FoldRefused, NoRoom, TallybookError
+from tallybook.errors import FoldRefused
 from tallybook.job import Job, Status
-from tallybook.layout import Layout
 from tallybook.log.durable import at
-from tallybook.log.marks import Mark, known_marks
-from tallybook.log.reader import Position, reaches
+from tallybook.log.reader import Position
 from tallybook.order import Lock
 from tallybook.queue import sqlite as queue_sqlite
 from tallybook.queue.sqlite import SqliteQueue
 
 APPLICATION_ID = 0x54414C59  # "TALY"
 SCHEMA_VERSION = 7
-_CHECKPOINT_PAGES = 4000  # 16 MiB of WAL for two syncs; SQLite's 1,000 are the work of 0.1 s
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_NOT_NOW = (
-    sqlite3.SQLITE_BUSY,
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_LOCKED,
-    sqlite3.SQLITE_NOMEM,
-    sqlite3.SQLITE_PERM,
-    sqlite3.SQLITE_READONLY,
-)
-_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
-"""What SQLite says where the disk, a quota or the largest size of a file takes no more."""
 _LEASED = Status.LEASED.value
 _SQL = statements.load("tallybook.book", "store.sql")
 SCHEMA = (_SQL["schema"], queue_sqlite.SCHEMA, cache_sqlite.SCHEMA)
@@ -83,6 +65,11 @@ class Store:
         position = Position._make(row) if row else Position()
         self.boot_id = position.boot_id
         return position
+
+    def knows_boot(self, moment: Moment) -> bool:
+        """Whether the leases and waits of the state are of this boot; else the next change ends
+        those leases, and counts those waits on."""
+        return self.boot_id == moment.boot_id
 
     def set_position(self, position: Position) -> None:
         """Say that the log is applied up to ``position``; all rows of the change are written."""
@@ -294,130 +281,3 @@ def _sum(sums: dict[tuple[str, str], tuple[int, int]], job: Job, sign: int) -> N
     key = (job.topic, job.status)
     number, size = sums.get(key, (0, 0))
     sums[key] = (number + sign, size + sign * job.payload_bytes)
-
-
-def open_store(path: Path) -> Store | None:
-    """The store at ``path``; None where it is lost or no state of ours. Raises BadInput where
-    another program's database is in the way, sqlite3.OperationalError where it cannot be opened
-    now: a full disk is no reason to fold anew.
-    """
-    if not _is_readable(path):
-        return None
-    connection = connect(f"{path.resolve().as_uri()}?mode=rw")
-    try:
-        _require_ours(connection, path)
-        connection.execute("pragma journal_mode = wal")
-        connection.execute("pragma synchronous = normal")
-        connection.execute(f"pragma journal_size_limit = {64 * 1024 * 1024}")
-        connection.execute(f"pragma wal_autocheckpoint = {_CHECKPOINT_PAGES}")
-        return Store(connection)
-    except _Unusable:
-        connection.close()
-        return None
-    except sqlite3.DatabaseError as error:
-        connection.close()
-        if error.sqlite_errorcode & 0xFF in _NOT_NOW and not is_damage(error):
-            raise
-        return None
-    except BadInput:
-        connection.close()
-        raise
-
-
-@contextmanager
-def told(path: Path) -> Iterator[None]:
-    """What SQLite or the disk cannot do now, as an error of ours: NoRoom or TallybookError."""
-    try:
-        yield
-    except (sqlite3.OperationalError, OSError) as error:
-        raise as_ours(error, path) from error
-
-
-def as_ours(error: sqlite3.OperationalError | OSError, path: Path) -> TallybookError:
-    """What SQLite or the disk cannot do now, in our words."""
-    if isinstance(error, sqlite3.OperationalError):
-        kind = NoRoom if error.sqlite_errorcode in _FULL else TallybookError
-        return kind(f"{path}: {error}; nothing was changed")
-    kind = NoRoom if error.errno in NO_ROOM else TallybookError
-    kind = BadInput if isinstance(error, PermissionError) else kind
-    return kind(f"{error.filename or path}: {error.strerror}; nothing was changed")
-
-
-def open_read_only(path: Path) -> Store | None:
-    """As ``open_store`` with no right to write; leaves no file beside ``path``."""
-    if not _is_readable(path):
-        return None
-    wal = path.with_name(path.name + "-wal")
-    mode = "mode=ro" if wal.exists() else "immutable=1"
-    connection = connect(f"{path.resolve().as_uri()}?{mode}")
-    try:
-        _require_ours(connection, path)
-        return Store(connection)
-    except (sqlite3.DatabaseError, _Unusable):
-        connection.close()
-        return None
-
-
-def _is_readable(path: Path) -> bool:
-    """Whether there is a file; raises PermissionError, which names it, where it may not be read.
-
-    It is not opened: a close would drop the locks that SQLite has on it in this process, and
-    another might then take the WAL away.
-    """
-    if not path.exists():
-        return False
-    if not os.access(path, os.R_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-    return True
-
-
-def is_damage(error: sqlite3.DatabaseError) -> bool:
-    """Whether SQLite says that the files themselves are damaged.
-
-    A short read is one: others still map the -shm of a -wal that was deleted.
-    """
-    code = getattr(error, "sqlite_errorcode", 0)
-    damaged = code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-    return damaged or code == sqlite3.SQLITE_IOERR_SHORT_READ
-
-
-def is_ahead(layout: Layout, position: Position) -> bool:
-    """Whether the state at ``position`` knows more than the log, or less than it still has."""
-    return not reaches(layout, position)
-
-
-def marks(layout: Layout) -> list[Mark]:
-    """How far state.db, checkpoints and metrics/latest.json say that the log once reached."""
-    found = known_marks(layout)
-    store = open_read_only(layout.state)
-    if store:
-        at = store.position()
-        store.connection.close()
-        if at.writer:
-            found.append(Mark("state.db", at.writer, at.seq, at.hash.hex()))
-    return found
-
-
-class _Unusable(Exception):
-    """The file is an SQLite database, but holds no usable state."""
-
-
-def connect(uri: str) -> sqlite3.Connection:
-    """A connection as every part of a store uses it."""
-    connection = sqlite3.connect(
-        uri, uri=True, isolation_level=None, check_same_thread=False, timeout=5
-    )
-    connection.execute("pragma temp_store = memory")
-    return connection
-
-
-def _require_ours(connection: sqlite3.Connection, path: Path) -> None:
-    (application_id,) = connection.execute("pragma application_id").fetchone()
-    (tables,) = connection.execute("select count(*) from sqlite_schema").fetchone()
-    (version,) = connection.execute("pragma user_version").fetchone()
-    if application_id != APPLICATION_ID:
-        if tables:
-            raise BadInput(f"{path} is a database of another program; move it out of the book")
-        raise _Unusable
-    if version != SCHEMA_VERSION:
-        raise _Unusable

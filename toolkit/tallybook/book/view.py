@@ -13,7 +13,7 @@ from typing import Self
 
 from tallybook import entry as entries
 from tallybook import layout as layouts
-from tallybook.book import store as stores
+from tallybook.book import opening
 from tallybook.book.folding import readable
 from tallybook.book.limits import Limits
 from tallybook.book.store import Store
@@ -193,7 +193,7 @@ class BookView(ABC):
 
     def lost_marks(self) -> list[Mark]:
         """Where the log once reached and, by the state folded from it, no longer does."""
-        return loss.lost_marks(self.layout, self.position(), stores.marks(self.layout))
+        return loss.lost_marks(self.layout, self.position(), opening.marks(self.layout))
 
     def told_losses(self) -> list[Hole]:
         """The lines that the log itself says were lost, until it is pruned beyond that place."""

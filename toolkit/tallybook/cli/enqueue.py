@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from tallybook.book.changes import New
+from tallybook.book import New
 from tallybook.cli import output
 from tallybook.errors import BadInput, NotNow, QueueFull, TallybookError
 from tallybook.layout import find_book

@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _verify(args: argparse.Namespace) -> int:
-    from tallybook.book.store import marks
+    from tallybook.book.opening import marks
     from tallybook.log.verify import verify
 
     layout = require_book(find_book(args.book))

@@ -12,8 +12,7 @@ from tempfile import TemporaryDirectory
 import orjson
 
 from tallybook import entry as entries
-from tallybook.book import checkpoints
-from tallybook.book import store as stores
+from tallybook.book import checkpoints, opening
 from tallybook.book.checkpoints import Checkpoint
 from tallybook.book.view import node_of
 from tallybook.clock import Clock, SystemClock, from_text, to_text
@@ -108,7 +107,7 @@ class CacheAct:
         found, base = self.surveyed()
         in_bulk = not base and not self.wish.export and find_spec("duckdb")
         try:
-            with stores.told(self.wish.out or self.layout.log):
+            with opening.told(self.wish.out or self.layout.log):
                 known = self._in_bulk(found) if in_bulk else None
                 return self.told(found, *(known or self.in_memory(found, base)))
         except NotNow:

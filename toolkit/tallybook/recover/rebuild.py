@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from tallybook.book import Book, checkpoints
+from tallybook.book import Book, checkpoints, opening
 from tallybook.book import aside as asides
-from tallybook.book import store as stores
 from tallybook.book.store import Store
 from tallybook.book.view import node_of
 from tallybook.clock import Clock, SystemClock
@@ -132,7 +131,7 @@ class _Rebuild:
         found, folded, end, settings = self._folded()
         lock = LogLock(self.layout.log, settings.log.lock_wait_s)
         try:
-            with lock, stores.told(self.layout.state):
+            with lock, opening.told(self.layout.state):
                 end = folding.follow(self.layout, found, folded, end)
                 certificate = self._certificate(found, folded, end, settings)
                 kept = self._swap(found, folded, end, certificate)

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from tallybook.book import store as stores
+from tallybook.book import opening
 from tallybook.event import Event
 from tallybook.layout import Layout
 from tallybook.log import anchor as anchors
@@ -161,7 +161,7 @@ def survey(
     With ``deep`` the hash chain of every archive is computed anew; else an archive is taken for
     whole where its digest is the one in its manifest. ``progress`` is told segments done, of all.
     """
-    marks = stores.marks(layout)
+    marks = opening.marks(layout)
     anchor = anchors.read(layout)
     pruned = {writer: seq for writer, (seq, _) in anchor.ends.items()} if anchor else {}
     found = segments(layout)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 
-from tallybook.book import store as stores
+from tallybook.book import opening
 from tallybook.cache.json_file import JsonCache
 from tallybook.entry import Entry
 from tallybook.ids import canonical, parity
@@ -47,7 +47,7 @@ def compare(source: str, found: Iterable[Entry], rebuilt: Mapping[str, Entry]) -
 
 def survivors(layout: Layout, rebuilt: Mapping[str, Entry]) -> Iterator[Surviving]:
     """The caches that are still there, each beside the one that was folded."""
-    store = stores.open_read_only(layout.state)
+    store = opening.open_read_only(layout.state)
     if store:
         try:
             with closing(store.connection):

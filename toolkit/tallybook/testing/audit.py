@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tallybook.book import Book
 from tallybook.book.folding import fold_history, from_checkpoints
-from tallybook.book.store import marks
+from tallybook.book.opening import marks
 from tallybook.event import Event
 from tallybook.job import Job
 from tallybook.layout import Layout
