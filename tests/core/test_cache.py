@@ -347,6 +347,22 @@ def test_the_command_forgets_by_dependency_after_a_dry_run(
     assert past["events"][-1]["reason"] == "by hand"
 
 
+def test_the_command_forgets_many_only_within_bounds_and_a_second_time_the_others(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Book.open(root) as book:
+        for number in range(1, 103):
+            book.put_entry(f"k{number:03}", 1, depends_on=[f"k{number - 1:03}"])
+    wish = ("invalidate", "--depends-on", "k000", "--book", root)
+    assert main(["cache", *map(str, wish)]) == 2
+    assert "more than 100 entries depend on it; say how many" in capsys.readouterr().err
+    furthest = answer(capsys, *wish, "--limit", "2", "--dry-run")["invalidated"]
+    assert furthest == ["k101", "k102"] == answer(capsys, *wish, "--limit", "2")["invalidated"]
+    assert len(answer(capsys, *wish, "--all", "--dry-run")["invalidated"]) == 100
+    assert len(answer(capsys, *wish)["invalidated"]) == 100
+    assert answer(capsys, *wish)["invalidated"] == []
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -355,6 +371,9 @@ def test_the_command_forgets_by_dependency_after_a_dry_run(
         ["invalidate", "nowhere"],
         ["invalidate"],
         ["invalidate", "user/7", "--depends-on", "team"],
+        ["invalidate", "user/7", "--limit", "1"],
+        ["invalidate", "--depends-on", "team", "--limit", "0"],
+        ["invalidate", "--depends-on", "team", "--limit", "1", "--all"],
         ["list", "--limit", "0"],
     ],
 )

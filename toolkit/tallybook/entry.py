@@ -183,14 +183,18 @@ def _check_number(name: str, value: Any, least: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Invalidate:
-    """Forget ``key``; with ``dependents`` not it, but every entry that depends on it."""
+    """Forget ``key``; with ``dependents`` not it, but every entry that depends on it, of those
+    ``limit`` at most."""
 
     key: str
     dependents: bool = False
     reason: str | None = None
+    limit: int | None = None
 
     def checked(self) -> Invalidate:
-        """This wish. Raises BadInput for a key or a reason that is no clean text."""
+        """This wish. Raises BadInput for a key or a reason that is no clean text, or no limit."""
+        if self.limit is not None and self.limit < 1:
+            raise BadInput(f"limit is {self.limit}: use a number from 1 up")
         payloads.checked_text("cache key", self.key)
         payloads.checked_text("reason", self.reason)
         return self

@@ -74,16 +74,19 @@ class CachedBook(BookView):
         """Forget the entry of ``key``; False where there is none, and nothing is logged."""
         return bool(self._invalidate(Invalidate(key, reason=reason)))
 
-    def invalidate_dependents(self, key: str, *, reason: str | None = None) -> list[str]:
+    def invalidate_dependents(
+        self, key: str, *, reason: str | None = None, limit: int | None = None
+    ) -> list[str]:
         """Forget every entry that depends on ``key``, and what depends on those, in one change.
 
-        Returns their keys; the entry of ``key`` itself stays.
+        Returns their keys; the entry of ``key`` itself stays. With ``limit`` at most so many go,
+        the furthest from ``key`` first, so that the same call again finds the others.
         """
-        return self._invalidate(Invalidate(key, dependents=True, reason=reason))
+        return self._invalidate(Invalidate(key, dependents=True, reason=reason, limit=limit))
 
-    def dependents(self, key: str) -> list[str]:
+    def dependents(self, key: str, limit: int | None = None) -> list[str]:
         """The keys that ``invalidate_dependents`` would forget."""
-        wish = Invalidate(key, dependents=True)
+        wish = Invalidate(key, dependents=True, limit=limit).checked()
         with self._reading() as store:
             return [event["key"] for event in Writing(store.cache).events([wish])]
 

@@ -8,7 +8,7 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from tallybook.cli import output, rebuild, trace
+from tallybook.cli import output, rebuild, selecting, trace
 from tallybook.errors import BadInput, IncompleteInput
 from tallybook.layout import find_book, require_book
 
@@ -57,6 +57,7 @@ def _add_listing(listing: argparse.ArgumentParser) -> None:
 def _add_invalidating(invalidating: argparse.ArgumentParser) -> None:
     invalidating.add_argument("key", nargs="?", metavar="KEY", help="forget this entry")
     invalidating.add_argument("--depends-on", metavar="KEY", help="forget what depends on it")
+    selecting.add_bounds(invalidating, "furthest")
     invalidating.add_argument("--reason", default="by hand", help="for the log; default: by hand")
     invalidating.add_argument("--dry-run", action="store_true", help="only say what would go")
     output.add_book(invalidating)
@@ -148,9 +149,14 @@ def _invalidate(args: argparse.Namespace) -> int:
 
     if (args.key is None) == (args.depends_on is None):
         raise BadInput("give a KEY or --depends-on KEY, one of them")
+    if args.key is not None and (args.limit is not None or args.all):
+        raise BadInput("--limit and --all go with --depends-on: a KEY is one entry")
+    selecting.check_bounds(args)
     checked_text("--reason", args.reason)
     with Book.open(find_book(args.book), create=False) as book:
-        keys = _would_go(book, args) if args.dry_run else _gone(book, args)
+        would_go = _would_go(book, args)
+        selecting.require_few(args, len(would_go), "entries depend on it", "forget")
+        keys = would_go if args.dry_run else _gone(book, args)
     if args.key is not None and not keys:
         raise BadInput(f"no cache entry {args.key!r}; see: tallybook cache list")
     shown = {"invalidated": keys, "dry_run": args.dry_run}
@@ -160,13 +166,13 @@ def _invalidate(args: argparse.Namespace) -> int:
 
 def _would_go(book: Book, args: argparse.Namespace) -> list[str]:
     if args.depends_on is not None:
-        return book.dependents(args.depends_on)
+        return book.dependents(args.depends_on, args.limit)
     return [args.key] if book.entry(args.key) else []
 
 
 def _gone(book: Book, args: argparse.Namespace) -> list[str]:
     if args.depends_on is not None:
-        return book.invalidate_dependents(args.depends_on, reason=args.reason)
+        return book.invalidate_dependents(args.depends_on, reason=args.reason, limit=args.limit)
     return [args.key] if book.invalidate(args.key, reason=args.reason) else []
 
 
