@@ -1,4 +1,4 @@
-"""``tallybook enqueue`` with ordering keys, resources and bounds."""
+"""``tallybook enqueue`` with ordering keys, resources, bounds and hours."""
 
 from __future__ import annotations
 
@@ -77,3 +77,28 @@ def test_a_full_topic_names_the_first_line_that_did_not_fit(
     assert told.count("\n") == 1 and "0 jobs of the lines before are on disk" in told
     with Book.read(tmp_path) as book:
         assert book.counts() == {}
+
+
+def test_a_job_is_scheduled_for_an_hour_by_option_or_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root, hour = str(tmp_path / "book"), "2999-11-30T22:00:00+01:00"
+    assert main(["enqueue", "a", "1", "--at", hour, "--book", root]) == 0
+    fed(monkeypatch, {"topic": "a", "payload": 2, "next_attempt_at": hour})
+    assert main(["enqueue", "-", "--book", root]) == 0
+    with Book.read(root) as book:
+        due = [job.next_attempt_at for job in book.jobs(limit=9)]
+    assert due == ["2999-11-30T21:00:00.000000Z"] * 2
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("time", "said"),
+    [("tomorrow", "--at 'tomorrow': write a time"), ("2999-11-30T22:00", "with its zone")],
+)
+def test_an_hour_that_is_none_or_has_no_zone_is_refused_in_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], time: str, said: str
+) -> None:
+    assert main(["enqueue", "a", "1", "--at", time, "--book", str(tmp_path / "book")]) == 2
+    told = capsys.readouterr().err
+    assert said in told and told.count("\n") == 1

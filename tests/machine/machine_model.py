@@ -75,7 +75,9 @@ class Model(OrderModel):
             if job["status"] == "leased":
                 job["lease"] = None
             elif job["due"]:
-                job["due"] = self.now + self.left(job["shown"], job["delay"])
+                left = self.left(job["shown"], job["delay"])
+                job["due"] = self.now + left
+                self.clocks_agree = self.clocks_agree and left > 0  # all overdue are due now
 
     def left(self, until: int, whole: int) -> int:
         return min(max(until - self.wall, 0), whole)

@@ -127,7 +127,7 @@ class Steps(RuleBasedStateMachine):
             assert isinstance(error, Crashed) or not seen, "what failed has changed the book"
         else:
             assert is_refused == isinstance(error, KeyConflict | QueueFull), "not refused"
-            assert seen == told, "the log tells another story"
+            assert seen == told, f"the log tells {seen}, not {told}"
             assert is_refused or self.named(answer) == expected, "the answer is another"
         self.model = states[len(seen)] if seen or self.is_woken() else before
         self.check()

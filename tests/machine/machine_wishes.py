@@ -39,11 +39,14 @@ NEW = st.fixed_dictionaries(
         "priority": st.sampled_from([0, 0, 5, -5]),
         "delay": maybe(0, 5, 20),
         "at_in": maybe(-40, 3, 90, of=4),
-        "expires": maybe(15, 70),
-        "order": maybe("o", "o", "p", of=1),
+        "expires": maybe(15, 70, of=4),
+        "order": st.sampled_from([None, None, "o", "o", "o", "p"]),
         "res": maybe("r", "s", of=1),
-        "latest": maybe(True),
+        "latest": maybe(True, of=3),
     }
+)
+PLAIN: dict[str, Any] = {"payload": 1, "priority": 0} | dict.fromkeys(
+    ("key", "delay", "at_in", "expires", "order", "res", "latest")
 )
 PUT = st.fixed_dictionaries(
     {

@@ -7,6 +7,7 @@ import itertools
 import json
 import sys
 from collections.abc import Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from tallybook.book.changes import New
@@ -24,6 +25,7 @@ _OPTIONS: Mapping[str, tuple[type, ...]] = {
     "idempotency_key": (str,),
     "priority": (int,),
     "delay_s": (int, float),
+    "next_attempt_at": (str,),
     "expires_after_s": (int, float),
     "timeout_s": (int, float),
     "correlation_id": (str,),
@@ -40,6 +42,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--key", dest="idempotency_key", metavar="K", help="idempotency key")
     parser.add_argument("--priority", type=int, metavar="N", help="higher is claimed first")
     parser.add_argument("--delay", dest="delay_s", type=float, metavar="S", help="seconds")
+    parser.add_argument(
+        "--at", dest="next_attempt_at", metavar="TIME",
+        help="not before this time, with its zone: 2026-11-30T22:00:00+01:00",
+    )  # fmt: skip
     parser.add_argument(
         "--expires-after", dest="expires_after_s", type=float, metavar="S",
         help="dead unless done in so many seconds",
@@ -88,7 +94,18 @@ def _one(args: argparse.Namespace) -> New:
         )
     options = {name: getattr(args, name) for name in _OPTIONS}
     given = {name: value for name, value in options.items() if value is not None}
-    return New(args.topic, _json(args.payload, "PAYLOAD"), **given)
+    return New(args.topic, _json(args.payload, "PAYLOAD"), **_timed(given, "--at"))
+
+
+def _timed(given: dict[str, Any], what: str) -> dict[str, Any]:
+    """The fields of a job with its time, where it has one, read from text."""
+    text = given.get("next_attempt_at")
+    if text is None:
+        return given
+    try:
+        return given | {"next_attempt_at": datetime.fromisoformat(text)}
+    except ValueError:
+        raise BadInput(f"{what} {text!r}: write a time as in 2026-11-30T22:00:00+01:00") from None
 
 
 def _from_standard_input(book: Book) -> list[Receipt]:
@@ -139,7 +156,7 @@ def _line(raw: bytes) -> New:
         raise BadInput('write {"topic": "…", "payload": …}')
     for name, value in line.items():
         _check_option(name, value)
-    return New(**line)
+    return New(**_timed(line, "next_attempt_at"))
 
 
 def _check_option(name: str, value: Any) -> None:
