@@ -83,7 +83,9 @@ def test_the_bulk_fold_gives_what_apply_gives(
         as_of = f"2026-03-01T00:00:{cut % 60:02d}.000000Z" if cut else None
         folded = fold_cache(found, None, as_of, Steps())
         with BulkFold(found, Path(folder), as_of) as bulk:
-            bulk.fold(lambda _: None)
+            told: list[int] = []
+            bulk.fold(told.append)
+            assert max(told, default=0) == found.events
             assert {e.key: e for e in bulk.entries()} == folded.tables.entries
             assert bulk.cached() == cached(found, folded)
 

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any, BinaryIO
 
 import duckdb
@@ -50,6 +51,7 @@ _COLUMNS = {
 }
 _BATCH = 10_000
 _CHUNK = 1 << 20
+_POLL_S = 0.2
 
 
 class Untypical(Exception):
@@ -75,6 +77,7 @@ class BulkFold:
                 "autoinstall_known_extensions": "false",
             }
         )
+        self._connection.execute(_SQL["quiet"])
 
     def __enter__(self) -> BulkFold:
         return self
@@ -89,12 +92,32 @@ class BulkFold:
         for writer in self._survey.writers:
             pieces = self._survey.pieces[writer]
             files = [str(path) for path in self._files(pieces)]
+            events = sum(piece.last_seq - piece.first_seq + 1 for piece in pieces)
             if files:
-                self._fold(writer, files)
+                with self._polled(done, events, progress):
+                    self._fold(writer, files)
                 writers += 1
-            done += sum(piece.last_seq - piece.first_seq + 1 for piece in pieces)
+            done += events
             progress(done)
         self._connection.execute(_SQL["latest_of_one" if writers < 2 else "latest"])
+
+    @contextmanager
+    def _polled(self, done: int, events: int, progress: Callable[[int], None]) -> Iterator[None]:
+        """Tell how far a statement is while it runs."""
+        over = Event()
+
+        def poll() -> None:
+            while not over.wait(_POLL_S):
+                share = self._connection.query_progress()
+                progress(done + int(events * min(max(share, 0), 100) / 100))
+
+        thread = Thread(target=poll, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
 
     def _fold(self, writer: str, files: list[str]) -> None:
         given = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +13,6 @@ import orjson
 
 from tallybook import entry as entries
 from tallybook.book import checkpoints, opening
-from tallybook.book.checkpoints import Checkpoint
 from tallybook.book.view import node_of
 from tallybook.clock import Clock, SystemClock, from_text, to_text
 from tallybook.entry import Entry
@@ -25,6 +24,7 @@ from tallybook.recover import folding, keeping
 from tallybook.recover.certificate import Cached, Certificate, Of, cached, certify
 from tallybook.recover.exports import WRITES, Export, Overlay
 from tallybook.recover.folding import Base, Folded
+from tallybook.recover.reach import pruned_words, require_reach, until
 from tallybook.recover.steps import Steps
 from tallybook.recover.survey import Survey, survey
 from tallybook.settings import load as load_settings
@@ -130,11 +130,11 @@ class CacheAct:
         if found.is_whole and not found.pruned:
             return None
         if export and export.covers:
-            _require_reach(self.layout, found, export.covers)
+            require_reach(self.layout, found, export.covers)
             as_of = min(as_of or export.covers, export.covers)
         kept = [one for one in checkpoints.whole(self.layout) if not as_of or one.made_at <= as_of]
         if not kept and found.pruned and not export:
-            raise IncompleteInput(_pruned(self.layout, found, as_of))
+            raise IncompleteInput(pruned_words(self.layout, found, as_of))
         return folding.chosen(found, kept)
 
     def in_memory(self, found: Survey, base: Base | None) -> tuple[Cached, Path | None]:
@@ -187,26 +187,6 @@ class CacheAct:
         return _rebuilt(told, path, paper)
 
 
-def until(found: Survey, as_of: str | None) -> Survey:
-    """A survey without the damage that lies behind an instant. Raises BadInput where the whole log
-    does."""
-    if as_of is None:
-        return found
-    first = min((p.first_at for pieces in found.pieces.values() for p in pieces), default=None)
-    if first and as_of < first and not found.pruned:
-        raise BadInput(f"--as-of {as_of}: nothing was cached yet; the log begins at {first}")
-    return replace(
-        found,
-        losses=[one for one in found.losses if not (one.after_at and one.after_at > as_of)],
-        edits=[one for one in found.edits if _begin(found, one.segment) <= as_of],
-    )
-
-
-def _begin(found: Survey, segment: str) -> str:
-    runs = next(item.runs for item in found.segments if item.name == segment)
-    return runs[0].first_at if runs else ""
-
-
 def _ends(found: Survey) -> Iterator[str]:
     return (piece.last_at for pieces in found.pieces.values() for piece in pieces)
 
@@ -250,27 +230,6 @@ def fold_cache(
     if overlay:
         overlay.lay(folded)
     return folded
-
-
-def _require_reach(layout: Layout, found: Survey, covers: str) -> None:
-    """Raises IncompleteInput where the log since an export is not there any more."""
-    first = min((p.first_at for pieces in found.pieces.values() for p in pieces), default=covers)
-    if found.pruned and first > covers:
-        raise IncompleteInput(
-            f"--covers {covers}: the log since then is not whole, {layout.log} was pruned up to "
-            f"{first}; take a later export"
-        )
-
-
-def _pruned(layout: Layout, found: Survey, as_of: str | None) -> str:
-    first = min((p.first_at for pieces in found.pieces.values() for p in pieces), default="its end")
-    kept: list[Checkpoint] = list(checkpoints.whole(layout))
-    oldest = f"the oldest checkpoint is of {kept[-1].made_at}" if kept else "no checkpoint is good"
-    when = f" as of {as_of}" if as_of else ""
-    return (
-        f"{layout.log}: the cache{when} cannot be known: the log was pruned up to {first}, and "
-        f"{oldest}; name an older checkpoint with --from"
-    )
 
 
 def _shown(entry: Entry) -> dict[str, object]:

@@ -18,6 +18,7 @@ from tallybook.log.reader import Position
 from tallybook.recover.evidence import BadPlace
 from tallybook.recover.folding import Folded
 from tallybook.recover.pieces import Edit
+from tallybook.recover.sentences import Keys, Told
 from tallybook.recover.survey import Loss, Survey
 from tallybook.recover.survivors import Surviving
 from tallybook.settings import Settings
@@ -39,15 +40,6 @@ class Used:
     state: str
     first_at: str
     last_at: str
-
-
-@dataclass(frozen=True, slots=True)
-class Keys:
-    """How many keys there are of each kind; ``unsealed`` are among the proven ones."""
-
-    proven: int
-    unsealed: int
-    unknown: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +136,7 @@ def certify(
     found = known or cached(survey, folded)
     keys = Keys(found.keys - len(found.unknown), len(found.unsealed), len(found.unknown))
     used = [_used(survey, at) for at in range(len(survey.segments))]
-    told = _Told(of, survey, folded, end, keys)
+    told = Told(survey, folded, end, keys)
     return Certificate(
         v=VERSION,
         node_id=of.node_id,
@@ -241,67 +233,3 @@ def _withheld(settings: Settings) -> Iterable[str]:
             yield f"{name}: payload = {keeping.payload!r} keeps {', '.join(keeping.leaves_out)} out"
         if keeping.redact:
             yield f"{name}: redacted by name: {', '.join(keeping.redact)}"
-
-
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """The certificate in sentences."""
-
-    of: Of
-    survey: Survey
-    folded: Folded
-    end: Position
-    keys: Keys
-
-    @property
-    def missing(self) -> int:
-        """Lines that are missing."""
-        return sum(loss.events for loss in self.survey.losses)
-
-    def statements(self) -> Iterable[str]:
-        """What a person must know, the gravest first."""
-        if self.folded.is_bare:
-            yield "the log was pruned and no checkpoint is left: what came before is not known"
-        yield from self._losses()
-        if self.survey.edits:
-            ranges = _n(len(self.survey.edits), "range")
-            yield f"{ranges} of lines edited after they were written"
-        if self.survey.by_clock:
-            yield "the first line of a writer is lost, and clocks do not tell when it began"
-        if self.survey.bad:
-            yield f"{_n(len(self.survey.bad), 'line')} that cannot be read"
-        if self.keys.unknown:
-            keys = _n(self.keys.unknown, "key")
-            yield f"{keys} with no write behind the last damage, whose value may be old"
-        base = self.folded.base
-        if base:
-            at = f"seq {base.position.seq} of writer {base.position.writer[:8]}"
-            yield f"what happened up to {at} is taken from the checkpoint {base.name}"
-            end = self.survey.place(self.end.writer, self.end.seq)
-            if self.end.writer and end < self.folded.begin:
-                yield f"the checkpoint {base.name} saw more than is left of the log"
-        if self.folded.export:
-            yield f"the cache is that of the export {self.folded.export}, with the log since"
-        if self.folded.passed_over:
-            events = _n(self.folded.passed_over, "event")
-            yield f"{events} passed over, as they no longer fit what is left before them"
-        if self.keys.unsealed:
-            keys = _n(self.keys.unsealed, "key")
-            yield f"{keys} last written in lines that no hash covers yet"
-        if not self.survey.marks:
-            yield "nothing but the log says how far it came: a lost end would not be seen"
-
-    def _losses(self) -> Iterable[str]:
-        if not self.survey.losses:
-            return
-        holes = _n(len(self.survey.losses), "hole")
-        yield f"{_n(self.missing, 'event')} missing in {holes}"
-        begin = self.folded.begin
-        if not all(self.survey.is_covered(loss, begin) for loss in self.survey.losses):
-            yield f"{_n(self.missing, 'missing event')} may concern keys not listed here"
-        else:
-            yield "a checkpoint saw all that is missing: the state is whole, its history is not"
-
-
-def _n(number: int, word: str) -> str:
-    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
