@@ -188,6 +188,10 @@ def test_heartbeats_say_nothing_of_an_instant_before_the_end_of_the_log(tmp_path
     with ops.open(tmp_path) as warehouse:
         assert ops.lease_states(warehouse)["status"].to_list() == ["orphan"]
         assert ops.lease_states(warehouse, at=text(15))["status"].to_list() == ["held"]
+    beat(tmp_path, "w1", 20, ("j", 1, None))
+    with ops.open(tmp_path) as warehouse:
+        assert ops.lease_states(warehouse)["status"].to_list() == ["waiting in memory"]
+        assert ops.lease_states(warehouse, at=text(15))["status"].to_list() == ["held"]
 
 
 def test_a_lease_claimed_after_the_last_beat_is_held(tmp_path: Path) -> None:

@@ -236,3 +236,24 @@ def test_a_refused_extension_counts_as_refused_in_log_and_metrics_alike(tmp_path
     (tmp_path / "metrics" / "2026-11-29.csv").write_text("\n".join(rows) + "\n")
     with ops.open(tmp_path) as warehouse:
         assert warehouse.metrics_gap().is_empty()
+
+
+def test_a_log_that_was_copied_and_truncated_is_counted_once_and_what_fell_between_is_a_hole(
+    tmp_path: Path,
+) -> None:
+    """F26, F27: a rotator copies the file, loses a line, and the writer goes on from the start."""
+    log = Log(tmp_path)
+    log.put("a", 1, 1)
+    log.put("b", 1, 2)
+    copied = log.path.with_name(log.path.name.replace(".ndjson", ".1.ndjson"))
+    copied.write_bytes(log.path.read_bytes())
+    again = log.path.read_bytes().splitlines(keepends=True)[-1]
+    log.seq += 1
+    log.path.write_bytes(again)
+    log.put("c", 1, 3)
+    with ops.open(tmp_path) as warehouse:
+        assert warehouse.sql("select seq from events order by position").fetchall() == [
+            (1,), (2,), (3,), (5,),
+        ]  # fmt: skip
+        assert warehouse.ledger.doubled == 1
+        assert [row[1:] for row in warehouse.gaps.rows()] == [(4, 4)]

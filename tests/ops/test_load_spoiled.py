@@ -84,7 +84,9 @@ def test_lines_have_the_same_fate_whether_duckdb_or_python_finds_them(tmp_path: 
     verdict = judging.judge(log.path, every_line=True)
     with ops.open(tmp_path) as warehouse:
         found = warehouse.quarantine["reason"].to_list()
+        notes = warehouse.notes
     assert found == [line.reason for line in verdict.bad] and len(found) == len(SPOILED)
+    assert f"{log.path.name}: {len(SPOILED) - 20} more lines cannot be read" in notes
 
 
 def test_a_line_of_50_megabytes_is_set_apart_and_the_lines_around_it_load(tmp_path: Path) -> None:

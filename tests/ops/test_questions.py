@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from ops_logs import START, Log, Simulation, text
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ops_logs import START, Log, Simulation, random_history, text
 
 from tallybook import ops
 from tallybook.ops import Span, questions
@@ -65,3 +69,43 @@ def test_five_thousand_jobs_are_loaded_and_counted_as_they_are(tmp_path: Path) -
         assert found["jobs"] == 5000 == found["done"] + found["dead"]
         assert ops.throughput(warehouse)["completions"].sum() == 5000
         assert found["first_at"] == START
+
+
+STATUS_AFTER = {
+    "job.leased": "leased", "job.done": "gone", "job.dead": "dead", "job.cancelled": "gone",
+    "job.discarded": "gone", "job.pruned": "gone",
+    **dict.fromkeys(("job.enqueued", "job.retry_scheduled", "job.snoozed", "job.lease_expired",
+                     "job.released", "job.requeued"), "pending"),
+}  # fmt: skip
+
+
+@settings(max_examples=6, deadline=None)
+@given(seed=st.integers(0, 10**6), since=st.integers(0, 200))
+def test_depth_and_backlog_are_what_a_slow_fold_says(seed: int, since: int) -> None:
+    with TemporaryDirectory() as folder:
+        random_history(Path(folder), seed, 150)
+        with ops.open(folder) as warehouse:
+            rows = warehouse.sql("from events where job_id is not null order by position").pl()
+            span = Span(text(since), text(since + 600), "50s")
+            depth = questions.depth(warehouse, span).to_dicts()
+            every = ops.backlog(warehouse, span).to_dicts()[0]
+    events = rows.to_dicts()
+
+    def standing(until: datetime) -> list[str]:
+        """The status of each job just before ``until``."""
+        found = {}
+        for event in events:
+            if event["event"] in STATUS_AFTER and event["occurred_at"] < until:
+                found[event["job_id"]] = STATUS_AFTER[event["event"]]
+        return list(found.values())
+
+    for row in depth:
+        end = min(row["window_end"], START + timedelta(seconds=since + 600))
+        statuses = standing(end)
+        for status in ("pending", "leased", "dead"):
+            assert row[status] == statuses.count(status)
+    inside = [event["event"] for event in events
+              if since <= (event["occurred_at"] - START).total_seconds() < since + 600]  # fmt: skip
+    assert every["arrivals"] == inside.count("job.enqueued")
+    assert every["completions"] == inside.count("job.done") + inside.count("job.dead")
+    assert (every["pending"], every["leased"]) == (depth[-1]["pending"], depth[-1]["leased"])

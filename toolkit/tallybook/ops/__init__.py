@@ -1,10 +1,11 @@
 """ops: answers about books, from their files alone.
 
 It never imports the runtime and never writes into a book, so it also serves a copy of a log on a
-laptop. It rests on four steps:
+laptop. It rests on five steps:
 
-    load        segments become one table, line by line accounted for      loading, judge
-    order       writers by their links, then seq; doubles and holes        history
+    look        what is there: segments, how they begin, the archive       survey, openings, archive
+    load        segments become one table, line by line accounted for      loading, judge, refusals
+    order       writers by their links, then seq; doubles and holes        openings, history
     models      a SQL view each, its grain on the first line               models/*.sql
     questions   one statement each, values only as parameters              queries/*.sql
 
@@ -14,10 +15,11 @@ laptop. It rests on four steps:
     warehouse.sql("from jobs where status = 'dead'").pl()
     warehouse.quarantine, warehouse.gaps, warehouse.notes     # what is missing, always said
 
-Each question is a function here that takes the warehouse and gives a Polars frame:
-``overview``, ``throughput``, ``latency``, ``outcomes``, ``stuck_leases``, ``trace``,
-``cache_as_of``, ``compare_cache``, ``cache_parity``. A detector (``answer_lost``, ``dead``, …)
-gives one row a job that it finds; ``findings`` turns detectors into what a runbook says.
+Each question is a function here that takes the warehouse, most a ``Span`` of time too, and gives
+a Polars frame: ``overview``, ``throughput``, ``latency``, ``compare``, ``outcomes``,
+``lease_states``, ``double_runs``, ``backlog`` (with ``advice`` in words), ``settings_review``,
+``trace``, ``cache_as_of``, ``compare_cache``, ``cache_parity``. A detector (``answer_lost``,
+``dead``, …) gives one row a job that it finds; ``findings`` turns them into what a runbook says.
 ``reconcile`` compares two tables, or the cache with an export. ``charts`` draws.
 
 Everything heavy (DuckDB, Polars, Altair) loads at first use: ``from tallybook import ops`` is free.

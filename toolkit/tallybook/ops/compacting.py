@@ -31,8 +31,7 @@ from tallybook.ops.openings import Opening
 from tallybook.ops.survey import Survey, survey
 
 _WORKERS = 2
-_LIMIT = "350MB"
-_ROW_GROUP = 30_000
+_LIMIT = "300MB"
 _SPAN = ("rows", "numbers", "first_seq", "last_seq", "first_at", "last_at")
 
 
@@ -190,8 +189,7 @@ def _keep_rows(connection: duckdb.DuckDBPyConnection, file: Path) -> dict[str, A
     """Write `lines` to ``file``, whole or not at all, once it was read back the same."""
     aside = file.with_name(f".{file.name}.{os.getpid()}.new")
     os.close(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, FILE_MODE))
-    sorted_rows = connection.sql(statements.model("archive_rows"))
-    sorted_rows.write_parquet(str(aside), compression="zstd", row_group_size=_ROW_GROUP)
+    connection.execute(statements.query("write_archive"), {"file": str(aside)})
     written = connection.execute(statements.query("digest_of_lines")).fetchall()
     again = connection.execute(statements.query("digest_of_file"), {"file": str(aside)}).fetchall()
     if written != again:

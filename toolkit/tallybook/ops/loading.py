@@ -27,7 +27,7 @@ from tallybook.ops.openings import Opening
 from tallybook.ops.proofs import Proof, proof
 from tallybook.ops.survey import Survey
 
-_LINE_LIMIT = 16 * 1024 * 1024
+_LINE_LIMIT = 4 * 1024 * 1024
 _BATCH_BYTES = 256 * 1024 * 1024
 
 

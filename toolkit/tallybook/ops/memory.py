@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 import duckdb
 
-LIMIT = "700MB"
+LIMIT = "600MB"
 PREFIX = ".spill-"
 _LARGE_BYTES = 64 * 1024 * 1024
 Config = dict[str, str | bool | int | float | list[str]]

@@ -13,7 +13,7 @@ import orjson
 
 from tallybook import packed
 from tallybook.layout import segment_name
-from tallybook.ops import judge
+from tallybook.ops import judge, refusals
 
 _LINES_LOOKED_AT = 100
 _SHIFT = 40
@@ -127,7 +127,7 @@ def _first_event(path: Path) -> tuple[int, dict[str, Any]]:
         with packed.reading(path) as file:
             for number in range(1, _LINES_LOOKED_AT):
                 line = file.readline(judge.LONGEST_LINE)
-                fields = judge.event(line) if line.endswith(b"\n") else None
+                fields = refusals.event(line) if line.endswith(b"\n") else None
                 if fields:
                     return number, fields
     except packed.Unreadable:

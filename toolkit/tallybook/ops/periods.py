@@ -7,10 +7,10 @@ import polars
 
 from tallybook.errors import BadInput
 from tallybook.ops import questions, windows
+from tallybook.ops.questions import MEASURES
 from tallybook.ops.warehouse import Warehouse
 from tallybook.ops.windows import WHOLE, Instant, Span
 
-MEASURES = ("wait", "run", "total")
 MARKS = ("p50", "p95", "p99")
 _INDEX = ("jobs_per_s", "open", *(f"{measure}_{mark}_s" for measure in MEASURES for mark in MARKS))
 

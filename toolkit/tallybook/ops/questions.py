@@ -12,6 +12,8 @@ from tallybook.ops.windows import AUTO, WHOLE, Span, Windows
 
 GROUPS = ("topic", "worker", "error", "node")
 RATES = ("topic", "worker")
+MEASURES = ("wait", "run", "total")
+_PERCENTILES = ("p50", "p90", "p95", "p99")
 # Above so many jobs their times are ranked by a plan that spills to disk.
 MOST_IN_MEMORY = 8_000_000
 
@@ -47,7 +49,7 @@ def latency(warehouse: Warehouse, span: Span = WHOLE, *, by: str | None = None) 
     first, last, jobs = warehouse.frame("arrival_span").row(0)
     asked = _split(span.within(first, last), span, span.every)
     name = "latency" if jobs <= MOST_IN_MEMORY else "latency_ranked"
-    found = _asked(warehouse, name, asked, span, by=by or "")
+    found = _in_seconds(_asked(warehouse, name, asked, span, by=by or ""))
     return _named(found.drop([] if span.every else ["window_start", "window_end"]), by)
 
 
@@ -127,6 +129,21 @@ def _asked(
     known, text = asked.parameters() | values, statements.query(name)
     taken = {key: value for key, value in known.items() if f"${key}" in text}
     return _in_zone(warehouse.frame(name, taken), span.zone)
+
+
+def _in_seconds(found: polars.DataFrame) -> polars.DataFrame:
+    """The measures of ``latency`` in seconds, a column each."""
+    columns = [polars.col("n", "open").fill_null(0), polars.col("open_oldest_s")]
+    for measure in MEASURES:
+        ranked = polars.col(measure).list
+        columns.append((polars.col(f"{measure}_mean") / 1e6).alias(f"{measure}_mean_s"))
+        columns += [
+            (ranked.get(place, null_on_oob=True) / 1e6).alias(f"{measure}_{mark}_s")
+            for place, mark in enumerate(_PERCENTILES)
+        ]
+        columns.append((polars.col(f"{measure}_max") / 1e6).alias(f"{measure}_max_s"))
+        columns.append(polars.col(f"{measure}_negative").fill_null(0))
+    return found.select("window_start", "window_end", "group", *columns)
 
 
 def _require_group(by: str | None, known: tuple[str, ...]) -> None:

@@ -1,6 +1,7 @@
 """The warehouse: a DuckDB in memory over the files of one book, which it only reads."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ from tallybook.ops.survey import Survey, survey
 from tallybook.ops.wording import counted
 
 _TRIALS = 3
+_NAMED = 20
 _QUARANTINE = {"file": polars.String, "line": polars.Int64, "byte_offset": polars.Int64,
                "reason": polars.String, "text": polars.String}  # fmt: skip
 
@@ -121,7 +123,7 @@ class Warehouse:
         torn_inside = [tail for _, tail in torn if tail not in self._torn_tails]
         kept = [bad for entry in self._entries for bad in entry.quarantine]
         self._bad_lines = kept + [bad for one in verdicts for bad in one.bad] + torn_inside
-        self._unreadable = stored.unreadable(place) if self.imported else []
+        self._not_imported = stored.unreadable(place) if self.imported else []
         self.ledger = self._ledger(sum(verdict.blank for verdict in verdicts))
         if not self.ledger.rows:
             self._require_events()
@@ -163,7 +165,7 @@ class Warehouse:
 
     def _ledger(self, blank: int) -> Ledger:
         if self.imported:
-            told, bad = self.imported.counts["rows"], len(self._unreadable)
+            told, bad = self.imported.counts["rows"], len(self._not_imported)
             return Ledger(told, told - bad, 0, bad, 0)
         rows = self._rows("select count(*) from stored()")[0][0]
         doubled = self._doubled + sum(entry.doubled for entry in self._entries)
@@ -216,7 +218,7 @@ class Warehouse:
     def quarantine(self) -> polars.DataFrame:
         """One row a line that is in no model: file, line, byte_offset, reason, text."""
         bad = [asdict(line) for line in (*self._bad_lines, *self._bad_metrics)]
-        return polars.DataFrame(bad + self._unreadable, schema=_QUARANTINE)
+        return polars.DataFrame(bad + self._not_imported, schema=_QUARANTINE)
 
     @property
     def gaps(self) -> polars.DataFrame:
@@ -225,10 +227,22 @@ class Warehouse:
 
     @property
     def notes(self) -> list[str]:
-        """What makes every answer incomplete, a sentence each; empty for a whole log."""
-        notes = [f"{line.file} line {line.line} (byte {line.byte_offset}) cannot be read: "
-                 f"{line.reason}" for line in self._bad_lines]  # fmt: skip
-        return notes + stored.notes(self._unreadable) + self.losses
+        """What makes every answer incomplete, a sentence each; empty for a whole log.
+
+        Of a file with many bad lines the first twenty are named; ``quarantine`` has them all.
+        """
+        return [*self._unreadable(), *stored.notes(self._not_imported), *self.losses]
+
+    def _unreadable(self) -> Iterator[str]:
+        counts = Counter[str]()
+        for line in self._bad_lines:
+            counts[line.file] += 1
+            if counts[line.file] <= _NAMED:
+                place = f"{line.file} line {line.line} (byte {line.byte_offset})"
+                yield f"{place} cannot be read: {line.reason}"
+        for file, count in counts.items():
+            if count > _NAMED:
+                yield f"{file}: {counted(count - _NAMED, 'more line')} cannot be read"
 
     @property
     def losses(self) -> list[str]:

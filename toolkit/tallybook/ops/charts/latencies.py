@@ -11,7 +11,8 @@ from tallybook.errors import BadInput
 from tallybook.ops import periods, questions, windows
 from tallybook.ops.charts import drawing
 from tallybook.ops.charts.drawing import BLUE, HEIGHT, ORANGE, RED, WIDTH, Chart
-from tallybook.ops.periods import MARKS, MEASURES
+from tallybook.ops.periods import MARKS
+from tallybook.ops.questions import MEASURES
 from tallybook.ops.warehouse import Warehouse
 from tallybook.ops.windows import AUTO, WHOLE, Instant, Span
 from tallybook.ops.wording import counted

@@ -129,33 +129,9 @@ cells as (
     cross join (select '' as "group" where $by = '' union select "group" from measured) as names
 )
 select
-    cells.window_start,
-    cells.window_end,
-    cells."group",
-    coalesce(n, 0) as n,
-    coalesce(open, 0) as open,
-    (epoch_us(clock.last_at) - epoch_us(oldest_due_at)) / 1000000.0 as open_oldest_s,
-    wait_mean / 1000000.0 as wait_mean_s,
-    wait[1] / 1000000.0 as wait_p50_s,
-    wait[2] / 1000000.0 as wait_p90_s,
-    wait[3] / 1000000.0 as wait_p95_s,
-    wait[4] / 1000000.0 as wait_p99_s,
-    wait_max / 1000000.0 as wait_max_s,
-    coalesce(wait_negative, 0) as wait_negative,
-    run_mean / 1000000.0 as run_mean_s,
-    run[1] / 1000000.0 as run_p50_s,
-    run[2] / 1000000.0 as run_p90_s,
-    run[3] / 1000000.0 as run_p95_s,
-    run[4] / 1000000.0 as run_p99_s,
-    run_max / 1000000.0 as run_max_s,
-    coalesce(run_negative, 0) as run_negative,
-    total_mean / 1000000.0 as total_mean_s,
-    total[1] / 1000000.0 as total_p50_s,
-    total[2] / 1000000.0 as total_p90_s,
-    total[3] / 1000000.0 as total_p95_s,
-    total[4] / 1000000.0 as total_p99_s,
-    total_max / 1000000.0 as total_max_s,
-    coalesce(total_negative, 0) as total_negative
+    cells.*,
+    (epoch_us(clock.last_at) - epoch_us(measured.oldest_due_at)) / 1000000.0 as open_oldest_s,
+    measured.* exclude (window_start, "group")
 from cells
 cross join clock
 left join measured on measured.window_start = cells.window_start and measured."group" = cells."group"

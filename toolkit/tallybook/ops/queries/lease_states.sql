@@ -16,28 +16,40 @@ alive as (
     from beats
     group by worker
 ),
+-- boots in which the wall clock moved against the clock of the machine
+set_boots as (
+    select boot_id
+    from events
+    where boot_id is not null
+    group by boot_id
+    having max(epoch_us(occurred_at) - boot_us) - min(epoch_us(occurred_at) - boot_us) >= 1000000
+),
 ends as (
-    select job_id, lease_token, event, occurred_at, started_at, epoch_us(occurred_at) - boot_us as clock_us
+    select job_id, lease_token, occurred_at
     from events
     cross join clock
     where event in ('job.done', 'job.retry_scheduled', 'job.dead', 'job.snoozed', 'job.released', 'job.lease_expired',
                     'job.cancelled')
         and lease_token is not null and occurred_at <= clock.now_at
 ),
--- leases that are open, were taken from their holder, ended late, or whose clock was set: few, of all
+-- jobs with a lease that is open, ended late, was taken from its holder or saw the clock set: few, of all
 candidates as materialized (
-    select distinct claims.job_id
+    select claims.job_id
     from events as claims
     cross join clock
     left join ends on ends.job_id = claims.job_id and ends.lease_token = claims.lease_token
     where claims.event = 'job.leased' and claims.occurred_at <= clock.now_at
-        and (
-            ends.event is null
-            or ends.event = 'job.lease_expired'
-            or ends.occurred_at > claims.locked_until
-            or abs(ends.clock_us - (epoch_us(claims.occurred_at) - claims.boot_us)) >= 1000000
-            or ends.started_at < claims.occurred_at - interval 1 second
-        )
+        and (ends.occurred_at is null or ends.occurred_at > claims.locked_until)
+    union
+    select job_id
+    from events
+    where event = 'job.lease_expired'
+    union
+    select job_id
+    from events
+    where lease_token is not null and list_contains((select list(boot_id) from set_boots), boot_id)
+    group by job_id, lease_token, boot_id
+    having max(epoch_us(occurred_at) - boot_us) - min(epoch_us(occurred_at) - boot_us) >= 1000000
 ),
 told as materialized (
     select job_id, lease_token, event, position, seq, segment, occurred_at, boot_us, boot_id, started_at, locked_until,

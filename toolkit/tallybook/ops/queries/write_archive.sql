@@ -1,0 +1,6 @@
+-- the rows of a segment as the Parquet file $file, sorted for questions by event and by time
+copy (
+    select *
+    from lines
+    order by event, seq
+) to $file (format parquet, compression zstd, compression_level 1, row_group_size 30000)
