@@ -15,8 +15,9 @@ from tests.benchmarks.stages import PAYLOAD
 
 from tallybook import Book
 from tallybook.book import New, Settled, Want
-from tallybook.job import Job, Outcome
+from tallybook.job import Job
 from tallybook.log.compress import compress_closed
+from tallybook.outcome import Outcome
 from tallybook.packed import packed
 from tallybook.worker.handlers import registered
 from tallybook.worker.loop import Worker

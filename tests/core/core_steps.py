@@ -8,9 +8,10 @@ from typing import Any
 
 from tallybook import Book
 from tallybook.clock import to_text
-from tallybook.job import Job, Outcome
+from tallybook.job import Job
 from tallybook.layout import Layout
 from tallybook.log import reader
+from tallybook.outcome import Outcome
 
 
 def outcome(book: Book, job: Job, settle: str = "done", **fields: Any) -> Outcome:

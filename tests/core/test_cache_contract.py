@@ -16,7 +16,7 @@ from tallybook.cache.json_file import JsonCache
 from tallybook.cache.sqlite import SqliteCache
 from tallybook.entry import Entry
 from tallybook.recover import rebuild
-from tallybook.testing import FakeClock, audit, check_cache
+from tallybook.testing import Crashed, FakeClock, Fault, audit, check_cache, faults
 
 Make = Callable[[], Cache]
 
@@ -88,6 +88,25 @@ def test_a_file_that_is_no_whole_cache_counts_as_absent(tmp_path: Path, ruin: st
     )
     again = JsonCache(path)
     assert (again.size(), again.was_absent) == (0, True)
+
+
+@pytest.mark.parametrize("step", ["write", "rename"])
+def test_a_kill_in_the_middle_of_a_flush_leaves_the_old_file_whole(
+    tmp_path: Path, step: str
+) -> None:
+    path = tmp_path / "cache.json"
+    cache = JsonCache(path)
+    cache.put(entry("a"))
+    cache.flush()
+    before = path.read_bytes()
+    cache.put(entry("b", "2" * 9000))
+    with faults(Fault(step, "cache file", 1, "raise")), pytest.raises(Crashed):
+        cache.flush()
+    assert path.read_bytes() == before
+    cache = JsonCache(path)
+    cache.put(entry("c"))
+    cache.flush()
+    assert [one.key for one in JsonCache(path).scan()] == ["a", "c"]
 
 
 def write_some(path: Path, writer: int) -> None:

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tallybook import Book
-from tallybook.book import Settled, Want
+from tallybook.book import Selection, Settled, Want
 from tallybook.book.changes import New
 from tallybook.event import Event
 from tallybook.job import Job, Status
@@ -184,12 +184,35 @@ def test_the_numbers_of_jobs_are_those_of_the_rows(book: Book, clock: FakeClock)
 
 def test_jobs_of_a_status_are_listed_by_its_index(book: Book) -> None:
     fill(book, 5000)
+    fill(book, 1000, priority=4)
+    fill(book, 1000, delay_s=60)
     (job,) = claimed(book)
     book.settle(outcome(book, job, "dead"))
-    for status in ("dead", "cancelled", "leased"):
+    for status in ("dead", "cancelled", "leased", "pending"):
         steps = steps_of(book, lambda status=status: book.jobs(status=status, limit=5))
         assert steps < MOST_STEPS
+    assert steps_of(book, book.oldest_pending_at) < MOST_STEPS
     assert [job.job_id for job in book.jobs(status="dead")] == [job.job_id]
+
+
+def test_pending_jobs_are_listed_by_age_however_they_wait(book: Book) -> None:
+    dice = random.Random(5)  # noqa: S311
+    soon = book.moment().now + timedelta(hours=1)
+    made = [
+        book.enqueue(
+            dice.choice("ab"), n, priority=dice.choice([0, 3]),
+            **dice.choice([{}, {}, {"delay_s": 60}, {"next_attempt_at": soon}]),
+        ).job_id
+        for n in range(60)
+    ]  # fmt: skip
+    pending = Selection("pending")
+    assert [job.job_id for job in book.selected(pending, -1)] == made
+    first = book.selected(pending, 25)
+    rest = book.selected(pending, 100, after=first[-1].ordinal)
+    assert [job.job_id for job in first + rest] == made
+    of_b = book.selected(Selection("pending", "b"), 7)
+    assert [job.topic for job in of_b] == ["b"] * 7
+    assert book.oldest_pending_at() == first[0].created_at
 
 
 def test_a_key_that_is_the_id_of_another_job_is_that_jobs_key(book: Book) -> None:

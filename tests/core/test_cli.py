@@ -12,6 +12,7 @@ import pytest
 from core_steps import segments
 
 from tallybook import Book
+from tallybook.cli.main import main
 
 
 def run(cwd: Path, *words: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -42,6 +43,17 @@ def test_one_job_is_enqueued_shown_and_traced(tmp_path: Path) -> None:
     traced = answer(run(tmp_path, "trace", "k", "--json"))["events"]
     assert isinstance(traced, list)
     assert [event["event"] for event in traced] == ["job.enqueued", "job.deduplicated"]
+
+
+def test_a_new_book_at_a_place_that_was_named_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TALLYBOOK_BOOK", str(tmp_path / "bok"))
+    told = f"tallybook: made a new book at {tmp_path / 'bok'}\n"
+    assert main(["enqueue", "a", "1"]) == 0
+    assert capsys.readouterr().err == told
+    assert main(["enqueue", "a", "1"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_many_jobs_come_as_lines_on_standard_input(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 import sys
 import threading
@@ -32,18 +33,6 @@ def root(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path / "book"
 
 
-def refuse(monkeypatch: pytest.MonkeyPatch, name: str, number: int) -> None:
-    """Opening any file of that name ending fails, as the kernel would let it."""
-    whole = Path.open
-
-    def opened(self: Path, *args: object, **options: object) -> object:
-        if self.name.endswith(name):
-            raise PermissionError(number, "Permission denied", str(self))
-        return whole(self, *args, **options)  # type: ignore[call-overload] # handed through
-
-    monkeypatch.setattr(Path, "open", opened)
-
-
 @pytest.mark.parametrize("command", [["status"], ["jobs", "list"], ["enqueue", "a", "1"]])
 def test_a_state_db_that_may_not_be_read_is_named_with_code_2(
     root: Path,
@@ -51,7 +40,10 @@ def test_a_state_db_that_may_not_be_read_is_named_with_code_2(
     capsys: pytest.CaptureFixture[str],
     command: list[str],
 ) -> None:
-    refuse(monkeypatch, "state.db", errno.EACCES)
+    whole = os.access
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: Path(path).name != "state.db" and whole(path, mode)
+    )
     assert main([*command, "--book", str(root)]) == 2
     told = capsys.readouterr().err
     assert f"{root}/state.db: Permission denied" in told

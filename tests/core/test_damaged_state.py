@@ -47,6 +47,17 @@ def test_a_damaged_state_db_is_folded_anew_at_open(root: Path) -> None:
     assert audit(root) == []
 
 
+def test_a_book_whose_wal_was_deleted_is_opened_beside_those_who_have_it_open(root: Path) -> None:
+    with Book.open(root) as holder:
+        holder.enqueue("a", 50)
+        (root / "state.db-wal").unlink()
+        with Book.open(root) as book:
+            assert book.counts() == {"a": {"pending": 51}}
+            holder.enqueue("a", 51)
+            assert book.counts() == {"a": {"pending": 52}}
+    assert audit(root) == []
+
+
 def test_a_reader_of_a_damaged_state_db_says_what_to_do(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from core_steps import claim, events, job_of, names, outcome
+from core_steps import claim, events, job_of, names, outcome, segments
 
 from tallybook import Book
 from tallybook.book import Held, New, Settled, Want
@@ -206,10 +206,36 @@ def test_after_a_reboot_every_older_lease_is_over(book: Book, clock: FakeClock) 
     book.enqueue("a", 1)
     job = claim(book, lease_s=3600)
     clock.reboot()
-    book.enqueue("a", 2)
     assert [event["reason"] for event in book.rescue()] == ["reboot"]
     with pytest.raises(LeaseLost):
         book.settle(outcome(book, job))
+
+
+def test_after_a_reboot_what_is_due_is_claimed_by_whoever_comes_first(
+    book: Book, clock: FakeClock
+) -> None:
+    book.enqueue("a", 1, delay_s=100)
+    clock.reboot(seconds=200)
+    assert claim(book).payload == 1
+
+
+def test_a_process_that_was_open_before_others_began_the_boot_ends_no_lease(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "book.toml").write_text("[log]\nsegment_bytes = 1024\n")
+    with Book.open(tmp_path / "b", clock=clock) as first:
+        first.enqueue("a", "x" * 1024)
+    clock.reboot()
+    with (
+        Book.open(tmp_path / "b", clock=clock) as book,
+        Book.open(book.layout.root, clock=clock) as late,
+    ):
+        job = claim(book)
+        late.enqueue("a", "x" * 1024)
+        late.enqueue("a", "in a new segment")
+        assert len(segments(book)) == 3
+        assert job_of(late, job.job_id) == job
 
 
 def test_after_a_reboot_a_delay_is_counted_on_and_never_lengthened(

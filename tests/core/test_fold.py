@@ -6,11 +6,13 @@ import random
 import shutil
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 from core_steps import outcome, segments
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from order_steps import require_order
 
 from tallybook import Book
 from tallybook.book import Held
@@ -22,19 +24,39 @@ from tallybook.fold import MemoryTables, apply
 from tallybook.job import Job
 from tallybook.layout import Layout
 from tallybook.log.reader import history
+from tallybook.order import Lock
 from tallybook.testing import FakeClock
 
+Tables = tuple[dict[str, Job], dict[str, Entry], dict[str, Lock], dict[str, int]]
+TOML = """
+[topics.b]
+ordering = "skip"
+max_attempts = 1
+max_running = 3
+rate_per_s = 0.5
+rate_burst = 2
+"""
 
-def live(book: Book) -> tuple[dict[str, Job], dict[str, Entry]]:
+
+def live(book: Book) -> Tables:
     """What state.db holds."""
     jobs = {job.job_id: job for job in book.jobs(limit=10**6)}
-    return jobs, {entry.key: entry for entry in book.entries(10**6)}
+    locks = {held.lock.resource: held.lock for held in book.locks(10**6)}
+    buckets = book._journal._store.queue.ordering.buckets()
+    return jobs, {entry.key: entry for entry in book.entries(10**6)}, locks, buckets
 
 
-def folded(layout: Layout) -> tuple[dict[str, Job], dict[str, Entry]]:
+def folded(layout: Layout) -> Tables:
     """What the log alone says."""
     tables, _ = fold_history(layout)
-    return tables.jobs, tables.entries
+    return tables.jobs, tables.entries, tables.locks, tables.buckets
+
+
+def with_rules(root: Path) -> Path:
+    """A folder for a book with a limited topic."""
+    root.mkdir(parents=True)
+    (root / "book.toml").write_text(TOML)
+    return root
 
 
 def live_a_little(book: Book, clock: FakeClock, dice: random.Random, steps: int) -> None:
@@ -47,7 +69,12 @@ def live_a_little(book: Book, clock: FakeClock, dice: random.Random, steps: int)
             delay = dice.choice([None, 5.0])
             expires = dice.choice([None, None, 45.0])
             book.enqueue(
-                "a", {"n": step}, idempotency_key=key, delay_s=delay, expires_after_s=expires
+                dice.choice("aab"),
+                {"n": step},
+                idempotency_key=key,
+                delay_s=delay,
+                expires_after_s=expires,
+                **in_order(dice),
             )
         elif kind == "claim":
             job = book.claim(dice.choice(["w1", "w2"]), lease_s=30)
@@ -61,6 +88,15 @@ def live_a_little(book: Book, clock: FakeClock, dice: random.Random, steps: int)
             dice.choice([book.rescue, book.expire, lambda: None])()
             if dice.random() < 0.1:
                 clock.reboot()
+        if step % 8 == 0:
+            require_order(book)
+
+
+def in_order(dice: random.Random) -> dict[str, Any]:
+    """An ordering key or a resource, or both, or none."""
+    wish: dict[str, Any] = {"resource": dice.choice([None, None, "r", "s"])}
+    key = dice.choice([None, "o", "p"])
+    return wish | ({"ordering_key": key, "keep_latest": dice.random() < 0.2} if key else {})
 
 
 def steer_one(book: Book, dice: random.Random) -> None:
@@ -99,7 +135,7 @@ def settle_one(book: Book, dice: random.Random, job: Job) -> None:
 def test_any_history_cut_at_any_byte_replays_to_what_its_whole_lines_say(
     tmp_path_factory: pytest.TempPathFactory, seed: int, share: float
 ) -> None:
-    root = tmp_path_factory.mktemp("fold") / "book"
+    root = with_rules(tmp_path_factory.mktemp("fold") / "book")
     clock = FakeClock()
     with Book.open(root, clock=clock) as book:
         live_a_little(book, clock, random.Random(seed), 40)  # noqa: S311
@@ -108,9 +144,10 @@ def test_any_history_cut_at_any_byte_replays_to_what_its_whole_lines_say(
     for path in last:
         with path.open("r+b") as file:
             file.truncate(round(path.stat().st_size * share))
-    left = folded(Layout(root)) if segments(root) else ({}, {})
+    left = folded(Layout(root)) if segments(root) else ({}, {}, {}, {})
     with Book.open(root, clock=clock) as again:
         assert live(again) == left
+        require_order(again)
     shutil.rmtree(root.parent)
 
 
@@ -129,9 +166,9 @@ def test_a_state_that_is_behind_the_log_catches_up_on_open(book: Book, tmp_path:
 
 
 def test_a_lost_state_is_folded_anew_from_the_log(tmp_path: Path, clock: FakeClock) -> None:
-    root = tmp_path / "b"
+    root = with_rules(tmp_path / "b")
     with Book.open(root, clock=clock) as first:
-        live_a_little(first, clock, random.Random(7), 60)  # noqa: S311
+        live_a_little(first, clock, random.Random(7), 120)  # noqa: S311
         before = live(first)
     for path in root.glob("state.db*"):
         path.unlink()
@@ -168,7 +205,7 @@ def test_every_column_of_every_table_comes_from_events(tmp_path: Path, clock: Fa
             apply(tables, event, position.ordinal)
             for row in (*tables.jobs.values(), *tables.entries.values()):
                 seen[type(row)] |= changed_columns(row)
-    later = {"expires_at", "timeout_s", "max_attempts", "resource", "ordering_key", "result_json"}
+    later = {"expires_at", "timeout_s", "max_attempts", "result_json"}
     assert set(Job._fields) - seen[Job] <= later
     written_elsewhere = {
         "base_version", "etag", "last_modified", "origin", "pending", "ttl_s", "depends_on",

@@ -16,13 +16,17 @@ WAIT_S = 30
 
 
 class Interrupted:
-    """The call of a thread in which a signal's handler raises; ``is_called`` to lead or not."""
+    """The call of a thread in which a signal's handler raises while it waits; ``is_called`` to
+    lead or not."""
 
     def __init__(self, leave: Callable[[], None]) -> None:
-        self._is_called = False
+        self._is_called = True
         self._leave = leave
 
     def acquire(self) -> bool:
+        if self._is_called:
+            self._is_called = False
+            return True
         self._leave()
         raise KeyboardInterrupt
 

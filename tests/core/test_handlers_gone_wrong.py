@@ -12,7 +12,8 @@ from core_steps import events
 
 from tallybook import Book
 from tallybook.errors import BadInput, Permanent, Retry, Snooze
-from tallybook.job import Job, Outcome
+from tallybook.job import Job
+from tallybook.outcome import Outcome
 from tallybook.payload import checked
 from tallybook.worker import handlers
 from tallybook.worker.context import Context

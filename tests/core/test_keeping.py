@@ -81,7 +81,6 @@ def test_a_job_whose_payload_was_lost_with_the_state_is_never_run_on_half_of_it(
     for path in root.glob("state.db*"):
         path.unlink()
     with opened(root, settings) as book:
-        assert not book.enqueue("a", SECRET, idempotency_key="k").is_new
         job = claim(book)
         assert job.payload_is_lost
         ended, _ = run(lambda _: pytest.fail("it ran"), job, book, Counters())
@@ -96,10 +95,30 @@ def test_without_a_digest_a_lost_state_lets_a_key_find_its_job_whatever_the_payl
         first = book.enqueue("a", SECRET, idempotency_key="k")
         with pytest.raises(KeyConflict):
             book.enqueue("a", "another", idempotency_key="k")
+        book.settle(outcome(book, claim(book)))
     for path in root.glob("state.db*"):
         path.unlink()
     with opened(root, settings) as book:
         assert book.enqueue("a", "another", idempotency_key="k").job_id == first.job_id
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_job_that_can_never_run_gives_its_key_to_whoever_brings_the_payload_anew(
+    tmp_path: Path, ends: bool
+) -> None:
+    root, settings = tmp_path / "b", '[log]\npayload = "digest"\n'
+    with opened(root, settings) as book:
+        lost = book.enqueue("a", SECRET, idempotency_key="k").job_id
+    for path in root.glob("state.db*"):
+        path.unlink()
+    with opened(root, settings) as book:
+        if ends:
+            ended, _ = run(lambda _: None, claim(book), book, Counters())
+            book.settle(ended)
+        again = book.enqueue("a", SECRET, idempotency_key="k")
+        assert again.is_new and again.job_id != lost
+        assert book.enqueue("a", SECRET, idempotency_key="k").job_id == again.job_id
+        assert job_of(book, again.job_id).payload == SECRET
 
 
 def test_a_payload_of_null_is_known_also_where_only_digests_are_kept(tmp_path: Path) -> None:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from core_steps import claim, names, outcome
 
 from tallybook import Book
-from tallybook.book import Settled, Want
+from tallybook.book import New, Settled, Want
 from tallybook.job import Job
+from tallybook.log import durable
 from tallybook.testing import FakeClock
 from tallybook.worker.handlers import registered
 from tallybook.worker.lane import LONGEST_BATCH_S, Lane
@@ -21,13 +27,42 @@ def ended(book: Book, job: Job, run_ms: float) -> Settled:
     return Settled(replace(outcome(book, job), duration_ms=run_ms))
 
 
-def test_short_runs_make_the_next_claim_larger_up_to_32(book: Book) -> None:
+def test_short_runs_make_the_next_claim_larger_up_to_128(book: Book) -> None:
     book.enqueue("a", 1)
     job, lane, sizes = claim(book), Lane(), []
-    for _ in range(7):
+    for _ in range(9):
         lane.end(job, ended(book, job, 0.1), 0.0)
         sizes.append(lane.limit)
-    assert sizes == [2, 4, 8, 16, 32, 32, 32]
+    assert sizes == [2, 4, 8, 16, 32, 64, 128, 128, 128]
+
+
+def test_a_worker_that_is_stopped_as_it_claims_hands_back_and_claims_nothing_more(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def stops_at_the_claim(_: str, name: str) -> None:
+        if name == "after_commit" and "job.leased" in names(tmp_path / "b"):
+            worker.stop()
+
+    with Book.open(tmp_path / "b") as book, durable.hooked(stops_at_the_claim), heard(caplog):
+        book.enqueue_many([New("a", number) for number in range(3)])
+        worker = Worker(tmp_path / "b", {"a": registered(lambda _: None)}, threads=1, drain=True)
+        thread = threading.Thread(target=worker.run, daemon=True)
+        thread.start()
+        thread.join(timeout=20)
+        assert not thread.is_alive()
+        told = names(book)
+    assert (told.count("job.leased"), told.count("job.released")) == (1, 1)
+    assert "stopped: 0 done, 0 retried, 0 dead, 1 released" in caplog.text
+
+
+@contextmanager
+def heard(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """What workers tell is heard, whatever a command did to the loggers before."""
+    logger, level = logging.getLogger("tallybook.worker"), logging.INFO
+    with caplog.at_level(level, logger.name):
+        logger.addHandler(caplog.handler)
+        yield
+        logger.removeHandler(caplog.handler)
 
 
 def test_a_thread_claims_no_more_than_it_expects_to_run_in_50_ms(book: Book) -> None:

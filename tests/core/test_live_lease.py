@@ -30,10 +30,13 @@ def place(tmp_path: Path) -> Iterator[Place]:
 def told(worker: subprocess.Popen[str], words: str) -> None:
     """Wait until the worker says ``words``."""
     assert worker.stderr is not None
+    said = ""
     for line in worker.stderr:
+        said += line
         if words in line:
             return
-    raise AssertionError(f"the worker ended and never said: {words}")
+    code = worker.wait(10)
+    raise AssertionError(f"the worker ended ({code}) and never said {words!r}, but:\n{said}")
 
 
 def test_a_lease_is_held_until_its_own_deadline_by_the_boot_clock() -> None:

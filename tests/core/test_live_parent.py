@@ -49,11 +49,14 @@ def test_a_signal_to_the_parent_lets_the_running_jobs_end_and_claims_no_more(pla
     for _ in range(4):
         place.put("slow", 1.5)
     parent = place.worker("--processes", "2", "--lease", "1")
-    until(lambda: len(place.named("job.leased")) == 2)
+    until(lambda: len(place.named("job.leased")) == 2 and (place.root / "running-1").exists())
     parent.terminate()
     assert parent.wait(timeout=30) == 0
+    done, begun = len(place.named("job.done")), 2 - len(place.named("job.released"))
+    assert done == begun > 0
+    assert len(place.named("job.leased")) == 2
     with Book.read(place.book) as book:
-        assert book.counts() == {"slow": {"done": 2, "pending": 2}}
+        assert book.counts() == {"slow": {"done": done, "pending": 4 - done}}
 
 
 def test_a_second_signal_hands_the_jobs_back_at_once(place: Place) -> None:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 from core_steps import claim, events, names, outcome, segments
 
 from tallybook import Book
+from tallybook.book import New, checkpoints
 from tallybook.book.store import marks
 from tallybook.errors import BadInput, LogDamaged
 from tallybook.layout import Layout
 from tallybook.log.chain import NO_HASH, link
+from tallybook.log.folder import Seen
 from tallybook.log.verify import Verification, verify
 from tallybook.recover import rebuild
 from tallybook.testing import FakeClock
@@ -72,6 +76,70 @@ def test_a_torn_tail_is_cut_told_and_followed_by_a_line_of_its_own(tmp_path: Pat
     assert [line["event"] for line in added] == ["log.repaired", "job.enqueued"]
     assert (added[0]["reason"], added[0]["bytes"]) == ("torn_tail", 32)
     assert checked(tmp_path / "b").complete
+
+
+PAGE = 4096
+FIRST, MIDDLE, LAST = range(3)
+
+
+def hole(root: Path, page: int, *, then: str = "") -> tuple[Path, int]:
+    """A book whose last write but ``then`` has zeros for one of its pages; its segment, and where
+    that write begins."""
+    clock = FakeClock()
+    with Book.open(root, clock=clock) as book:
+        book.enqueue("a", "first")
+        (segment,) = segments(book)
+        begins = segment.stat().st_size
+        clock.advance(1)
+        book.enqueue_many([New("a", "x" * 600) for _ in range(30)])
+        ends = segment.stat().st_size
+        clock.advance(1)
+        if then == "enqueue":
+            book.enqueue("a", "acknowledged")
+        if then == "checkpoint":
+            checkpoints.make(book.layout, clock.moment().wall())
+    pages = range(begins // PAGE, ends // PAGE + 1)
+    start = max(begins, {FIRST: pages[0], MIDDLE: pages[2], LAST: pages[-1]}[page] * PAGE)
+    data = bytearray(segment.read_bytes())
+    end = min(start // PAGE * PAGE + PAGE, ends)
+    data[start:end] = bytes(end - start)
+    segment.write_bytes(data)
+    for path in root.glob("state.db*"):
+        path.unlink()
+    return segment, begins
+
+
+@pytest.mark.parametrize("page", [FIRST, MIDDLE, LAST])
+def test_a_page_that_is_missing_of_a_write_that_was_not_synced_is_cut_with_all_behind_it(
+    tmp_path: Path, page: int
+) -> None:
+    root = tmp_path / "b"
+    segment, begins = hole(root, page)
+    size = segment.stat().st_size
+    assert checked(root).complete
+    with Book.open(root, clock=FakeClock()) as book:
+        kept = book.counts()["a"]["pending"]
+        book.enqueue("a", "next")
+    (told,) = [line for line in events(root) if line["event"] == "log.repaired"]
+    assert (kept == 1) == (page == FIRST)
+    assert told["reason"] == "torn_tail"
+    assert (told["bytes"] == size - begins) == (page == FIRST)
+    assert checked(root).complete
+
+
+@pytest.mark.parametrize(
+    ("page", "then"),
+    [*((page, "enqueue") for page in (FIRST, MIDDLE, LAST)), (MIDDLE, "checkpoint")],
+)
+def test_a_page_that_is_missing_of_what_was_acknowledged_is_damage(
+    tmp_path: Path, page: int, then: str
+) -> None:
+    segment, _ = hole(tmp_path / "b", page, then=then)
+    for path in (tmp_path / "b" / "checkpoints").glob("*.db"):
+        path.unlink()
+    with pytest.raises(LogDamaged, match=rf"{segment.name} byte \d+: not JSON"):
+        Book.open(tmp_path / "b")
+    assert not checked(tmp_path / "b").complete
 
 
 def test_a_new_boot_opens_a_new_segment_of_the_same_writer(
@@ -261,3 +329,20 @@ def test_reading_a_book_changes_no_byte_of_it(tmp_path: Path) -> None:
 def test_names_of_all_events_follow_the_flow(tmp_path: Path) -> None:
     filled(tmp_path / "b", jobs=1)
     assert names(tmp_path / "b") == ["job.enqueued", "job.leased", "job.done"]
+
+
+@pytest.mark.parametrize(
+    ("age_ns", "proves"),
+    [(10_000_000, False), (900_000_000, True), (2_000_000_000, False), (9_000_000_000, True)],
+)
+def test_the_time_of_a_folder_proves_that_no_name_came_only_once_it_is_older_than_a_tick(
+    tmp_path: Path, age_ns: int, proves: bool
+) -> None:
+    whole_s = time.time_ns() // 1_000_000_000 * 1_000_000_000
+    changed_ns = whole_s - age_ns if age_ns > 1_000_000_000 else time.time_ns() - age_ns | 1
+    os.utime(tmp_path, ns=(changed_ns, changed_ns))
+    seen = Seen(tmp_path)
+    seen.note(seen.changed_ns())
+    assert (seen.stands(), seen.is_noted(changed_ns)) == (proves, True)
+    (tmp_path / "new").touch()
+    assert not seen.stands()

@@ -10,7 +10,7 @@ import pytest
 from core_steps import claim, job_of, outcome
 
 from tallybook import Book, Retry, Snooze
-from tallybook.book import Settled, Want
+from tallybook.book import Held, Settled, Want
 from tallybook.book.changes import New
 from tallybook.errors import BadInput
 from tallybook.settings import TopicSettings
@@ -85,6 +85,22 @@ def test_a_thousand_jobs_that_fail_together_come_back_spread_out(
         tenths = Counter(int((delay - least) / (most - least) * 9.9999) for delay in delays)
         assert len(tenths) == 10 and max(tenths.values()) < 150
         clock.advance(most)
+
+
+def test_a_worker_that_dies_between_retries_costs_no_attempt_and_gives_none(
+    book: Book, clock: FakeClock
+) -> None:
+    job_id = book.enqueue("a", 1).job_id
+    for attempt in range(1, 11):
+        claim(book, "killed")
+        book.rescue_of("killed") if attempt % 4 == 0 else book.release(
+            [Held(job_id, job_of(book, job_id).lease_token)], "stopping"
+        )
+        raised(book, Retry("busy"))
+        assert job_of(book, job_id).attempt_count == attempt
+        clock.advance(400)
+    dead = job_of(book, job_id)
+    assert (dead.status, dead.rescue_count, dead.error_type) == ("dead", 2, "Retry")
 
 
 def test_the_tenth_attempt_that_fails_is_the_last(book: Book, clock: FakeClock) -> None:

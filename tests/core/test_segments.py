@@ -388,3 +388,14 @@ os.kill(os.getpid(), 9)
     with Book.open(root) as book:
         assert book.counts() == {"a": {"pending": 50}}
     assert len(events(root)) == 51
+
+
+def test_two_that_write_in_turn_see_each_segment_that_the_other_opens(tmp_path: Path) -> None:
+    root = tmp_path / "b"
+    root.mkdir()
+    (root / "book.toml").write_text(SMALL)
+    with Book.open(root) as one, Book.open(root) as other:
+        for number in range(40):
+            (one if number % 3 else other).enqueue("a", {"n": number})
+    assert len(segments(root)) > 5
+    assert checked(Layout(root)).complete

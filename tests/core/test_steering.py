@@ -12,7 +12,7 @@ import pytest
 from core_steps import claim, events, job_of, outcome
 
 from tallybook import Book
-from tallybook.book import New, Selection
+from tallybook.book import New, Selection, Want
 from tallybook.cli.main import main
 from tallybook.testing import FakeClock
 
@@ -50,6 +50,22 @@ def test_a_requeued_dead_letter_begins_anew_and_the_log_says_why(
     (requeued,) = [event for event in events(book) if event["event"] == "job.requeued"]
     assert requeued["reason"] == "server is back"
     assert claim(book).job_id == job_id
+
+
+@pytest.mark.parametrize("end", [None, "done"])
+def test_a_dead_letter_whose_key_another_job_has_meanwhile_is_passed_over_and_counted(
+    book: Book, command: Command, clock: FakeClock, end: str | None
+) -> None:
+    old = book.enqueue("a", 1, idempotency_key="k").job_id
+    book.settle(outcome(book, claim(book), "dead"))
+    free = dead(book)
+    clock.advance(10 * 86400)
+    assert book.enqueue("a", 1, idempotency_key="k").is_new
+    if end:
+        book.settle(outcome(book, claim(book), end))
+    told = command("jobs", "requeue", "--topic", "a")
+    assert (told["matched"], told["requeued"], told["passed_over"]) == (2, 1, 1)
+    assert (job_of(book, old).status, job_of(book, free).status) == ("dead", "pending")
 
 
 def test_a_discarded_dead_letter_is_cancelled_and_can_be_requeued_when_asked_for(
@@ -258,6 +274,35 @@ def test_an_export_is_whole_and_no_cell_of_it_is_a_formula(
     assert "is there already" in command("jobs", "export", str(tmp_path / "all.json"), code=2)
     assert "is no folder" in command("jobs", "export", str(tmp_path / "no" / "x"), code=2)
     assert command("jobs", "export", "--topic", "z", str(tmp_path / "none.csv"))["jobs"] == 0
+
+
+def test_an_export_has_the_last_traceback_of_each_job_where_it_is_asked_for(
+    book: Book, command: Command, tmp_path: Path
+) -> None:
+    dead(book, traceback="=first")
+    dead(book)
+    file = tmp_path / "dead.csv"
+    command("jobs", "export", "--traceback", str(file))
+    with file.open(newline="", encoding="utf-8") as opened:
+        assert [row["traceback"] for row in csv.DictReader(opened)] == ["'=first", ""]
+    command("jobs", "export", "--traceback", "--format", "json", str(tmp_path / "dead.json"))
+    jobs = json.loads((tmp_path / "dead.json").read_text())["jobs"]
+    assert [job["traceback"] for job in jobs] == ["=first", None]
+
+
+def test_a_list_that_is_cut_says_so(
+    book: Book, command: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(3):
+        book.enqueue("a", number, resource=f"r{number}")
+        book.put_entry(f"k{number}", number)
+    book.claim_many(Want("w", limit=3))
+    for words, name in ((["jobs"], "jobs"), (["cache"], "entries"), (["locks"], "locks")):
+        cut = command(*words, "list", "--limit", "2")
+        assert (len(cut[name]), cut["more"]) == (2, True)
+        assert command(*words, "list", "--limit", "3")["more"] is False
+        assert main([*words, "list", "--limit", "2", "--book", str(book.layout.root)]) == 0
+        assert capsys.readouterr().out.endswith("\nand more: see --limit\n")
 
 
 def test_a_watched_status_is_told_again_and_again_until_it_is_interrupted(

@@ -239,9 +239,11 @@ def test_a_second_signal_hands_the_running_job_back_uncounted(place: Path, worke
     process = worker("--threads", "1")
     until(lambda: (place / "running").exists())
     process.send_signal(signal.SIGINT)
-    time.sleep(0.2)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)  # at once: the second may come while the first is handled
     assert process.wait(timeout=20) == 130
+    assert process.stderr
+    said = process.stderr.read()
+    assert "stopping: waits for 1 running job; again to hand it back at once" in said
     with Book.read(place / "book") as book:
         (job,) = book.jobs()
     assert (job.status, job.attempt_count, job.rescue_count) == ("pending", 0, 0)

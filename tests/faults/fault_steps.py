@@ -11,7 +11,8 @@ from typing import Any
 
 from tallybook import Book
 from tallybook.clock import to_text
-from tallybook.job import Job, Outcome
+from tallybook.job import Job
+from tallybook.outcome import Outcome
 
 
 def outcome_of(book: Book, job: Job, settle: str = "done", **fields: Any) -> Outcome:

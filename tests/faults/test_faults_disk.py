@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import resource
 import signal
 from collections.abc import Iterator
@@ -56,6 +57,28 @@ def test_what_the_failed_commit_of_one_left_out_is_seen_by_readers_and_by_others
         idle.catch_up()  # a worker does so at each beat
         assert idle.counts() == {"a": {"pending": 2}}
     assert audit(root) == []
+
+
+def test_a_payload_that_state_db_alone_was_to_have_is_not_acknowledged_where_that_fails(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = tmp_path / "b"
+    root.mkdir()
+    (root / "book.toml").write_text('[log]\npayload = "digest"\n')
+    logger = logging.getLogger("tallybook.book")
+    logger.addHandler(caplog.handler)
+    with Book.open(root) as book:
+        book.enqueue("a", 1)
+        with (
+            largest_file((root / "state.db-wal").stat().st_size),
+            pytest.raises(TallybookError, match=r"not keep the payload of job .*again"),
+        ):
+            book.enqueue("a", "new", idempotency_key="k")
+        again = book.enqueue("a", "new", idempotency_key="k")
+        assert again.is_new and [job.payload for job in book.jobs()] == [1, None, "new"]
+        logger.removeHandler(caplog.handler)
+        (line,) = {line for line in caplog.messages if "state.db lost it" in line}
+        assert "dead letters with PayloadLost" in line
 
 
 def test_a_disk_that_is_full_at_opening_is_no_reason_to_fold_anew(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ _MASKS = (
     (r"(?<=<time>)  +\d+(?=  )", "  <seq>"),
     (r"(?<=worker=)\S+", "<worker>"),
     (r"tallybook-out/\S+", "<report>"),
+    (r"(?<=rebuilt/)\w+", "<when>"),
     (r"\b[0-9a-f]{32,64}\b", "<digest>"),
     (r"(?<=duration_ms=)[\d.]+", "<number>"),
     (r"-{2,}", "--"),

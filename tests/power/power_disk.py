@@ -146,6 +146,7 @@ class Disk:
         for number in range(3):
             kept = [item for item in self.pending if dice.random() < 0.5]
             yield f"some {number}", self._left(kept, lambda file: _some(file, dice))
+        yield "a last write with a hole", self._left(self.pending, lambda file: _holed(file, dice))
         yield "a torn last write", self._left(self.pending, lambda file: _torn(file, dice))
 
     def _left(self, kept: list[Naming], choose: Choice) -> Left:
@@ -159,7 +160,9 @@ class Disk:
         return found
 
 
-BLOCK = 4096
+PAGE = 4096
+LONGEST_HEAD = 200
+"""Bytes in which a line says when it was written."""
 Choice = Callable[[File], Writes]
 
 
@@ -191,14 +194,25 @@ def _some(file: File, dice: random.Random) -> Writes:
 
 
 def _holed(file: File, dice: random.Random) -> Writes:
-    """All writes, of the last one all blocks but one: the disk writes blocks in any order."""
-    if not file.pending or len(file.pending[-1][1] or b"") <= BLOCK:
-        return file.pending
-    offset, data = file.pending[-1]
+    """All writes, of the last one all pages but one: the disk writes pages in any order."""
+    offset, data = file.pending[-1] if file.pending else (0, b"")
     written = data or b""
-    start = dice.randrange(len(written) // BLOCK) * BLOCK
-    kept = [(offset, written[:start]), (offset + start + BLOCK, written[start + BLOCK :])]
+    pages = _pages(offset, len(written))
+    if not pages:
+        return file.pending
+    page = dice.choice(pages)
+    start, end = max(page - offset, 0), page + PAGE - offset
+    kept = [(offset, written[:start]), (offset + end, written[end:])]
     return [*file.pending[:-1], *kept]
+
+
+def _pages(offset: int, size: int) -> list[int]:
+    """Where the pages of a write begin, but the last, and but those of which no reader can tell
+    that nothing in them was acknowledged."""
+    first = offset // PAGE * PAGE
+    later = range(first + PAGE, (offset + size - 1) // PAGE * PAGE, PAGE)
+    begins = [first] if size > PAGE and offset % 512 else []
+    return begins + [page for page in later if page - offset > LONGEST_HEAD]
 
 
 def _torn(file: File, dice: random.Random) -> Writes:

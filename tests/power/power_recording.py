@@ -6,13 +6,14 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tallybook.testing import Fault, crash_at, environment
 
 SCRIPT = Path(__file__).parent / "power_script.py"
+SYNCING = b"syncing "
 _FOLLOWED = (
     "openat,write,pwrite64,fsync,fdatasync,rename,renameat,renameat2,unlink,unlinkat,ftruncate,"
     "truncate,mkdir,mkdirat,rmdir,lseek,sendfile,close"
@@ -26,7 +27,7 @@ _TEXT = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that happened, in order. ``file`` is a number that an open file keeps."""
+    """One thing that happened, in order; ``name`` is that of a sync."""
 
     kind: str
     path: str = ""
@@ -35,29 +36,48 @@ class Step:
     data: bytes = b""
     start: int = 0
     size: int = 0
+    name: str = ""
 
 
-def record(root: Path, trace: Path, *wanted: Fault) -> list[Step]:
+def record(root: Path, trace: Path) -> list[Step]:
     """Run the script on a book at ``root``; what it did below the parent's parent of ``root``.
 
     Before that two processes are killed: as the book is made, and as its first segment has bytes;
     and one opens the book and changes nothing.
     """
-    disk = str(root.parent.parent)
     found = []
-    killed = [(crash_at(point), *wanted) for point in ("swap_renamed", "after_append")]
     for faults, code, what in (
-        *((faults, -9, "live") for faults in killed),
-        (wanted, 0, "look"),
-        (wanted, 0, "live"),
+        ([crash_at("swap_renamed")], -9, "live"),
+        ([crash_at("after_append")], -9, "live"),
+        ([], 0, "look"),
+        ([], 0, "live"),
     ):
-        command = ["strace", "-o", str(trace), "-xx", "-s", "4194304", "-e"]
-        command += [f"trace={_FOLLOWED},{_FORBIDDEN}", sys.executable, str(SCRIPT), str(root), what]
-        env = {**os.environ, **environment(*faults)}
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
-        assert done.returncode == code, done.stderr
-        found += list(_Reader(disk).steps(trace))
+        found += record_one(root, trace, what, faults, code)
     return found
+
+
+def record_one(
+    root: Path, trace: Path, what: str, faults: Sequence[Fault] = (), code: int = 0
+) -> list[Step]:
+    """Run one part of the script, which ends with ``code``."""
+    command = ["strace", "-o", str(trace), "-xx", "-s", "4194304", "-e"]
+    command += [f"trace={_FOLLOWED},{_FORBIDDEN}", sys.executable, str(SCRIPT), str(root), what]
+    env = {**os.environ, **environment(*faults)}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == code, done.stderr
+    return list(_named(_Reader(str(root.parent.parent)).steps(trace)))
+
+
+def _named(steps: Iterator[Step]) -> Iterator[Step]:
+    """The steps, each sync with its name: the script said it right before."""
+    name = ""
+    for step in steps:
+        if step.kind == "ack" and step.data.startswith(SYNCING):
+            name = step.data.removeprefix(SYNCING).strip().decode()
+        elif step.kind == "sync":
+            yield replace(step, name=name)
+        else:
+            yield step
 
 
 class _Reader:

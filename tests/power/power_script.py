@@ -1,4 +1,7 @@
-"""What the recorded process does to a book; each acknowledgement is a line on standard output."""
+"""What the recorded process does to a book; each acknowledgement is a line on standard output.
+
+So is the name of each sync, right before it.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,28 @@ from tallybook.book.folding import fold_anew
 from tallybook.book.pruning import prune
 from tallybook.clock import to_text
 from tallybook.entry import Put
-from tallybook.job import Job, Outcome
+from tallybook.job import Job
+from tallybook.log import durable, faults
 from tallybook.log.compress import compress_closed
+from tallybook.log.durable import make_folder, replace_file
+from tallybook.log.faults import Fault
+from tallybook.outcome import Outcome
 from tallybook.testing import FakeClock
+
+SYNCING = "syncing"
+PLANNED = faults.from_environment(os.environ)
 
 
 def say(*words: object) -> None:
     """Acknowledge: whoever reads this may act on it."""
     os.write(1, (" ".join(map(str, words)) + "\n").encode())
+
+
+def name_syncs(kind: str, name: str) -> Fault | None:
+    """The faults that the environment asks for; on its way each sync is named."""
+    if kind == "sync":
+        say(SYNCING, name)
+    return PLANNED(kind, name) if PLANNED else None
 
 
 def enqueue(book: Book, payload: object) -> None:
@@ -73,6 +90,17 @@ def main(root: Path) -> None:
     reader.close()
 
 
+def withhold(root: Path) -> None:
+    """Enqueue payloads that the log is not to have."""
+    make_folder(root, 0o700)
+    replace_file(root / "book.toml", b'[log]\npayload = "digest"\n', "settings")
+    with Book.open(root) as book:
+        enqueue(book, "first")
+        say("begun")
+        for number in range(3):
+            enqueue(book, [number] * 2000)
+
+
 def fill(book: Book) -> None:
     """Some pages of jobs that a fold lays out in another way than changes do."""
     for batch in range(4):
@@ -100,4 +128,6 @@ def lose_state(root: Path) -> None:
 
 
 if __name__ == "__main__":
-    {"live": main, "look": lambda root: Book.open(root).close()}[sys.argv[2]](Path(sys.argv[1]))
+    does = {"live": main, "withhold": withhold, "look": lambda root: Book.open(root).close()}
+    with durable.hooked(name_syncs):
+        does[sys.argv[2]](Path(sys.argv[1]))

@@ -1,8 +1,9 @@
-"""The storms of the fault tests, at full length."""
+"""The storms of the fault tests and the lives of the machine, at full length."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "faults"))
+for name in ("faults", "core", "machine"):
+    sys.path.insert(0, str(Path(__file__).parent.parent / name))

@@ -1,20 +1,24 @@
 """Long storms (``make torture``), each with a line of figures.
 
-``TORTURE_SEED`` chooses the run (1); ``TORTURE_KILLS`` (500), ``TORTURE_FILLS`` (200) and
-``TORTURE_JUMPS`` (200) how long it is.
+``TORTURE_SEED`` chooses the run (1); ``TORTURE_KILLS`` (500), ``TORTURE_FILLS`` (200),
+``TORTURE_JUMPS`` (200) and ``TORTURE_LIVES`` (3000) how long it is.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import storms
+import test_machine
+from hypothesis import seed
 
 SEED = int(os.environ.get("TORTURE_SEED", "1"))
 KILLS = int(os.environ.get("TORTURE_KILLS", "500"))
 FILLS = int(os.environ.get("TORTURE_FILLS", "200"))
 JUMPS = int(os.environ.get("TORTURE_JUMPS", "200"))
+LIVES = int(os.environ.get("TORTURE_LIVES", "3000"))
 
 
 def test_kills_at_random_moments(tmp_path: Path) -> None:
@@ -31,3 +35,10 @@ def test_a_disk_that_is_filled_at_random_moments(tmp_path: Path) -> None:
 
 def test_wall_clocks_moved_by_hours(tmp_path: Path) -> None:
     print("\n" + storms.clocks(tmp_path, SEED, JUMPS * 2, JUMPS))
+
+
+def test_lives_of_a_book_beside_its_plain_model() -> None:
+    began = time.monotonic()
+    seed(SEED)(test_machine.BookMachine)
+    test_machine.live(LIVES, 50)
+    print(f"\nmachine: seed {SEED}, {LIVES} lives of 50 steps, {time.monotonic() - began:.1f} s")

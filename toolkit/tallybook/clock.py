@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 _BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(NamedTuple):
     """One instant: ``now`` (UTC), ``boot_us`` (µs since boot) and the boot that it belongs to."""
 
     now: datetime
@@ -27,7 +25,7 @@ class Moment:
 
     def wall(self, after_ms: float = 0) -> str:
         """RFC 3339 text of this instant plus ``after_ms`` milliseconds."""
-        return to_text(self.now + timedelta(milliseconds=after_ms))
+        return to_text(self.now + timedelta(milliseconds=after_ms) if after_ms else self.now)
 
     def boot(self, after_ms: float = 0) -> int:
         """Boot time in µs of this instant plus ``after_ms`` milliseconds."""
@@ -77,4 +75,4 @@ def from_text(text: str) -> datetime:
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} has no time zone")
-    return moment.astimezone(UTC)
+    return moment if moment.tzinfo is UTC else moment.astimezone(UTC)

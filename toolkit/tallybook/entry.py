@@ -11,13 +11,13 @@ import orjson
 from tallybook import payload as payloads
 from tallybook.clock import Moment, from_text
 from tallybook.errors import BadInput
-from tallybook.event import Event
+from tallybook.event import Event, record
 
 _LONGEST_TTL_S = 10 * 366 * 86400
 _TEXTS = ("etag", "last_modified", "origin", "value_schema", "synced_at")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Entry:
     """A cached value with where it came from. ``ttl_s`` in seconds; instants as RFC 3339 text.
 
@@ -70,7 +70,7 @@ class State(StrEnum):
     ABSENT = "absent"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Read:
     """What a read of a key gives: ``entry`` is there only where the reader may use it."""
 
@@ -183,14 +183,18 @@ def _check_number(name: str, value: Any, least: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Invalidate:
-    """Forget ``key``; with ``dependents`` not it, but every entry that depends on it."""
+    """Forget ``key``; with ``dependents`` not it, but every entry that depends on it, of those
+    ``limit`` at most."""
 
     key: str
     dependents: bool = False
     reason: str | None = None
+    limit: int | None = None
 
     def checked(self) -> Invalidate:
-        """This wish. Raises BadInput for a key or a reason that is no clean text."""
+        """This wish. Raises BadInput for a key or a reason that is no clean text, or no limit."""
+        if self.limit is not None and self.limit < 1:
+            raise BadInput(f"limit is {self.limit}: use a number from 1 up")
         payloads.checked_text("cache key", self.key)
         payloads.checked_text("reason", self.reason)
         return self

@@ -36,6 +36,31 @@ class NoRoom(NotNow):
     """The disk, or a quota, is full; the message names the file."""
 
 
+class QueueFull(NotNow):
+    """A topic has as many pending jobs, or bytes of payloads, as it may: nothing of the enqueue
+    was taken. ``depth`` are pending, ``limit`` may be; ``place`` is that of the first job that did
+    not fit; ``backlog_s`` how long what is pending takes, None where that is not known."""
+
+    def __init__(
+        self, topic: str, setting: str, *, depth: int, asked: int, limit: int, place: int
+    ) -> None:
+        super().__init__()
+        self.topic, self.setting = topic, setting
+        self.depth, self.asked, self.limit, self.place = depth, asked, limit, place
+        self.backlog_s: float | None = None
+
+    def __str__(self) -> str:
+        what = "bytes of payloads" if self.setting.endswith("bytes") else "jobs"
+        takes = ""
+        if self.backlog_s is not None:
+            takes = f"; at the present rate the backlog takes {self.backlog_s:,.0f} s"
+        return (
+            f"topic {self.topic} is full: {self.depth:,} {what} are pending, {self.asked:,} more "
+            f"come in, and {self.setting} is {self.limit:,}{takes}; nothing was enqueued: "
+            "try again later"
+        )
+
+
 class LockHeld(NotNow):
     """Another process holds the log lock longer than ``lock_wait_s``; the message names it."""
 

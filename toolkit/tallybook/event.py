@@ -8,7 +8,7 @@ Readers ignore fields that they do not know. docs/log-format.md is the specifica
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, dataclass_transform
 
 import orjson
@@ -47,18 +47,20 @@ EVENTS: Mapping[str, tuple[str, ...]] = {
     "job.enqueued": (
         *_JOB, "payload", "payload_digest", "priority", "idempotency_key", "enqueued_from",
         "max_attempts", "delay_ms", "next_attempt_at", "resource", "ordering_key", "expires_at",
-        "expires_after_ms", "timeout_s", "redacted",
+        "expires_after_ms", "timeout_s", "keep_latest", "redacted",
     ),
     "job.deduplicated": (
         *_JOB, "idempotency_key", "payload_digest", "enqueued_from", "redacted",
     ),
-    "job.leased": (*_LEASE, "lease_ms", "locked_until", "attempt_count", "rescue_count"),
+    "job.leased": (
+        *_LEASE, "lease_ms", "locked_until", "attempt_count", "rescue_count", "bucket_full_us",
+    ),
     "job.extended": (*_LEASE, "lease_ms", "locked_until", "started_at"),
     "job.done": (*_RUN, "result", "redacted"),
     "job.retry_scheduled": (
         *_RUN, *_ERROR, "delay_ms", "next_attempt_at", "retry_after_ms", "reason",
     ),
-    "job.dead": (*_RUN, *_ERROR, "reason"),
+    "job.dead": (*_RUN, *_ERROR, "reason", "ordering"),
     "job.snoozed": (*_RUN, "delay_ms", "next_attempt_at"),
     "job.lease_expired": (
         *_LEASE, "locked_until", "rescue_count", "reason", "delay_ms", "next_attempt_at",
@@ -70,7 +72,7 @@ EVENTS: Mapping[str, tuple[str, ...]] = {
     ),
     "job.requeued": (*_JOB, "reason"),
     "job.cancel_requested": (*_JOB, "reason"),
-    "job.cancelled": (*_RUN, *_ERROR, "reason"),
+    "job.cancelled": (*_RUN, *_ERROR, "reason", "superseded_by"),
     "job.discarded": (*_JOB, "reason"),
     "job.pruned": (*_JOB, "reason"),
     "lock.acquired": (*_LEASE, "resource"),
@@ -137,6 +139,10 @@ class Event:
         changed = {place.partition(".")[0].partition("[")[0] for place in named}
         withheld = {name: self.fields[name] for name in changed}
         return Event(self.name, kept | {"redacted": named}, withheld=withheld)
+
+    def as_logged(self) -> Event:
+        """This event as the log has it."""
+        return replace(self, withheld={})
 
     def stamped(self, seq: int, writer: str, occurred_at: str, boot_us: int, boot_id: str) -> Event:
         """This event as the log takes it."""

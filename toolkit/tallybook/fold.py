@@ -16,6 +16,7 @@ from tallybook.entry import Entry
 from tallybook.errors import FoldRefused
 from tallybook.event import EVENTS, Event
 from tallybook.job import Job, Status
+from tallybook.order import Lock, Places, lock_of, moves_line
 
 _TOPIC_STATUS = {"topic.paused": "paused", "topic.resumed": "active"}
 
@@ -53,6 +54,27 @@ class Tables(Protocol):
         """Keep whether a topic is active or paused."""
         ...
 
+    def touch(self, job: Job) -> None:
+        """Look who is next of the ordering key and of the resource of a job that has changed: by
+        ``tallybook.order``, and before anybody asks."""
+        ...
+
+    def put_lock(self, lock: Lock) -> None:
+        """Keep who has a resource."""
+        ...
+
+    def drop_lock(self, resource: str, job_id: str) -> None:
+        """Nobody has a resource any more that this job had."""
+        ...
+
+    def put_bucket(self, topic: str, full_us: int) -> None:
+        """Keep when the bucket of a topic is full again, in µs of boot time."""
+        ...
+
+    def drop_buckets(self) -> None:
+        """All buckets are full."""
+        ...
+
 
 def apply(tables: Tables, event: Event, ordinal: int) -> None:
     """Do to ``tables`` what ``event``, the ``ordinal``-th of the history, says.
@@ -69,7 +91,10 @@ def apply(tables: Tables, event: Event, ordinal: int) -> None:
 
 def _apply(tables: Tables, event: Event, ordinal: int) -> None:
     if event.name == "job.enqueued":
-        tables.put_job(transitions.enqueued(event, ordinal))
+        job = transitions.enqueued(event, ordinal)
+        tables.put_job(job)
+        if job.waits_for:
+            tables.touch(job)
     elif event.name in transitions.FOLDED:
         _apply_to_job(tables, event)
     elif event.name in ("cache.put", "cache.invalidated"):
@@ -89,6 +114,22 @@ def _apply_to_job(tables: Tables, event: Event) -> None:
         tables.drop_job(before.job_id)
     elif job is not before:
         tables.put_job(job)
+    if before.ordering_key or before.resource:
+        _apply_to_order(tables, before, job, event)
+    if "bucket_full_us" in event.fields:
+        tables.put_bucket(event["topic"], event["bucket_full_us"])
+
+
+def _apply_to_order(tables: Tables, before: Job, job: Job | None, event: Event) -> None:
+    """A lock comes with a lease and goes with it; ``lock.acquired`` and ``lock.released`` tell it
+    to people, and change nothing."""
+    if job and job.status == before.status:
+        return
+    if before.resource and job and job.status == Status.LEASED:
+        tables.put_lock(lock_of(job, event))
+    elif before.resource and before.status == Status.LEASED:
+        tables.drop_lock(before.resource, before.job_id)
+    tables.touch(job or before)
 
 
 def _apply_to_entry(tables: Tables, event: Event) -> None:
@@ -103,6 +144,9 @@ def _apply_opened(tables: Tables, event: Event) -> None:
     if tables.boot_id and tables.boot_id != event.boot_id:
         for job in list(tables.timed_jobs()):
             tables.put_job(transitions.rebooted(job, event))
+            if job.resource:
+                tables.touch(job)
+        tables.drop_buckets()
     tables.boot_id = event.boot_id
 
 
@@ -114,6 +158,11 @@ class MemoryTables:
     entries: dict[str, Entry] = field(default_factory=dict)
     topics: dict[str, str] = field(default_factory=dict)
     boot_id: str = ""
+    locks: dict[str, Lock] = field(default_factory=dict)
+    buckets: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._places = Places(self.jobs)
 
     def job(self, job_id: str) -> Job | None:
         """The job of that id, if there is one."""
@@ -122,6 +171,8 @@ class MemoryTables:
     def put_job(self, job: Job) -> None:
         """Keep the new state of a job."""
         self.jobs[job.job_id] = job
+        if job.ordering_key or job.resource:
+            self._places.put(job)
 
     def drop_job(self, job_id: str) -> None:
         """Forget a pruned job."""
@@ -147,3 +198,32 @@ class MemoryTables:
     def put_topic(self, topic: str, status: str) -> None:
         """Keep whether a topic is active or paused."""
         self.topics[topic] = status
+
+    def touch(self, job: Job) -> None:
+        """Look who is next of the ordering key and of the resource of a job that has changed."""
+        resources = [job.resource]
+        if moves_line(job):
+            for moved in self._places.moved_in_line((job.topic, job.ordering_key or "")):
+                self.put_job(moved)
+                resources.append(moved.resource)
+        for resource in filter(None, dict.fromkeys(resources)):
+            for moved in self._places.moved_of_resource(resource, resource in self.locks):
+                self.put_job(moved)
+
+    def put_lock(self, lock: Lock) -> None:
+        """Keep who has a resource."""
+        self.locks[lock.resource] = lock
+
+    def drop_lock(self, resource: str, job_id: str) -> None:
+        """Nobody has a resource any more that this job had."""
+        lock = self.locks.get(resource)
+        if lock and lock.job_id == job_id:
+            del self.locks[resource]
+
+    def put_bucket(self, topic: str, full_us: int) -> None:
+        """Keep when the bucket of a topic is full again, in µs of boot time."""
+        self.buckets[topic] = full_us
+
+    def drop_buckets(self) -> None:
+        """All buckets are full."""
+        self.buckets.clear()

@@ -11,13 +11,15 @@ from typing import Any
 
 import orjson
 
+_VARIANT = {digit: "89ab"[int(digit, 16) % 4] for digit in "0123456789abcdef"}
 
-def new_job_id() -> str:
-    """A UUIDv7 (RFC 9562, 5.7) as text: sorts by the millisecond it was made in."""
+
+def new_job_ids(number: int) -> list[str]:
+    """UUIDv7 (RFC 9562, 5.7) as text, in order: they sort by the millisecond they were made in."""
     at = f"{time.time_ns() // 1_000_000:012x}"
-    dice = os.urandom(10)
-    rest = bytes((0x80 | dice[0] & 0x3F, *dice[1:])).hex()
-    return f"{at[:8]}-{at[8:]}-7{rest[17:]}-{rest[:4]}-{rest[4:16]}"
+    head, dice = f"{at[:8]}-{at[8:]}-7", os.urandom(10 * number).hex()
+    drawn = [dice[start : start + 20] for start in range(0, 20 * number, 20)]
+    return sorted([f"{head}{d[17:]}-{_VARIANT[d[0]]}{d[1:4]}-{d[4:16]}" for d in drawn])
 
 
 def new_writer_id() -> str:
@@ -44,7 +46,7 @@ def _canonical(value: Any) -> bytes:
 
 
 def _whole(value: Any) -> Any:
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+    if isinstance(value, float) and value.is_integer() and abs(value) <= 2**53:
         return int(value)
     if isinstance(value, dict):
         return {key: _whole(item) for key, item in value.items()}
@@ -58,13 +60,25 @@ def payload_digest(payload: Any) -> str:
     return hashlib.blake2b(_canonical(payload), digest_size=16).hexdigest()
 
 
-def parity(entries: Iterable[tuple[str, Any]]) -> str:
-    """One digest of a whole cache, equal on any machine: BLAKE2b (16 bytes, hex).
+class Parity:
+    """One digest of a whole cache, equal on any machine: BLAKE2b (16 bytes, hex)."""
 
-    ``entries`` are (key, value) with the value as parsed JSON; their order does not matter.
-    """
-    digest = hashlib.blake2b(digest_size=16)
-    for key, value in sorted(entries, key=lambda entry: entry[0]):
-        digest.update(canonical([key, value]).encode())
-        digest.update(b"\n")
-    return digest.hexdigest()
+    def __init__(self) -> None:
+        self._digest = hashlib.blake2b(digest_size=16)
+
+    def take(self, entries: Iterable[tuple[str, Any]]) -> None:
+        """More entries, (key, value) with the value as parsed JSON; all of them in key order."""
+        lines = [_canonical([key, value]) for key, value in entries]
+        if lines:
+            self._digest.update(b"\n".join(lines) + b"\n")
+
+    def hex(self) -> str:
+        """The digest of all that was taken."""
+        return self._digest.hexdigest()
+
+
+def parity(entries: Iterable[tuple[str, Any]]) -> str:
+    """The ``Parity`` of a cache; the order of ``entries`` does not matter."""
+    digest = Parity()
+    digest.take(sorted(entries, key=lambda entry: entry[0]))
+    return digest.hex()

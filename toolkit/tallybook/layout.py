@@ -9,6 +9,7 @@ book/
   cache.json          the cache again, where the settings ask for it
   wake                touched where there is something to claim
   checkpoints/  metrics/  heartbeats/  plans/  profiles/
+  rebuilt/<time>/     of each rebuild: its certificate, and the state that it set aside
 """
 
 from __future__ import annotations
@@ -68,6 +69,11 @@ class Layout:
     def checkpoints(self) -> Path:
         """Whole states with their position."""
         return self.root / "checkpoints"
+
+    @property
+    def rebuilt(self) -> Path:
+        """A folder a rebuild: its certificate, and the state that it set aside."""
+        return self.root / "rebuilt"
 
     @property
     def metrics(self) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from math import isfinite
+from functools import lru_cache
 from typing import Any
 from unicodedata import category
 
@@ -44,28 +44,17 @@ def checked(payload: Any) -> bytes:
 
 
 def _quickly(payload: Any) -> bytes | None:
-    """The JSON of a payload that is plainly fit; None where a closer look is due."""
+    """The JSON of a payload that is plainly fit; None where a closer look is due.
+
+    What comes back as it was is JSON: orjson would take a date or a NaN, but not give it back. It
+    raises TypeError for what it does not take, a lone surrogate, or an integer over 2^53 - 1.
+    """
     try:
-        if not _is_plain(payload):
-            return None
-        text = orjson.dumps(payload)
-    except (TypeError, RecursionError):  # a lone surrogate; more levels than can be followed
+        text = orjson.dumps(payload, option=orjson.OPT_STRICT_INTEGER)
+        is_fit = b"\\u0000" not in text and orjson.loads(text) == payload
+    except (TypeError, ValueError, RecursionError):
         return None
-    return None if b"\\u0000" in text else text
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether a value is JSON but for what its texts may hold."""
-    kind = type(value)
-    if kind is str or value is None or kind is bool:
-        return True
-    if kind is int:
-        return bool(abs(value) <= LARGEST_INTEGER)
-    if kind is float:
-        return isfinite(value)
-    if kind is dict:
-        return all(map(_is_text, value)) and all(map(_is_plain, value.values()))
-    return kind is list and all(map(_is_plain, value))
+    return text if is_fit else None
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
@@ -75,10 +64,6 @@ def _is_deeper(value: Any, levels: int) -> bool:
     elif not isinstance(value, list | tuple):
         return False
     return levels == 0 or any(_is_deeper(item, levels - 1) for item in value)
-
-
-def _is_text(name: Any) -> bool:
-    return type(name) is str
 
 
 def _problem(value: Any, place: str) -> str | None:
@@ -134,6 +119,7 @@ def redacted(value: Any, names: Collection[str], place: str) -> tuple[Any, list[
     return (kept if isinstance(value, dict) else list(kept.values())), places
 
 
+@lru_cache(maxsize=1024)
 def checked_topic(topic: str) -> str:
     """A topic of 1 to 200 letters, digits and ``_ . : / -``. Raises BadInput."""
     if not _TOPIC.fullmatch(topic):

@@ -2,12 +2,14 @@
 
 [node]                      id, host: how this node is named in the log; allow_file_system
 [log]                       lock_wait_s, segment_bytes, segment_age_s, durability,
-                            sync_interval_ms, payload, checkpoint_events
+                            sync_interval_ms, payload, checkpoint_events, reserve_mb
 [worker]                    metrics_interval_s
 [cache]                     store, flush_interval_ms
 [topics."NAME"]             max_attempts, backoff_first_s, backoff_base, backoff_cap_s,
                             jitter, jitter_cap_s, max_rescues, dedupe_window_s,
-                            keep_done_s, keep_dead_s, payload, redact
+                            keep_done_s, keep_dead_s, timeout_s, max_run_s, payload, redact,
+                            ordering, max_running, rate_per_s, rate_burst, max_pending,
+                            max_pending_bytes
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ class NodeSettings:
 @dataclass(frozen=True, slots=True)
 class LogSettings:
     """How the log is written: how long to wait for its lock, when a segment is closed, when what
-    was written is synced, what of a payload is kept, and how often the state is kept whole."""
+    was written is synced, what of a payload is kept, how often the state is kept whole, and below
+    how much free room on the disk only settles are taken (0: no bound)."""
 
     lock_wait_s: float = 30.0
     segment_bytes: int = 64 * 1024 * 1024
@@ -44,6 +47,7 @@ class LogSettings:
     sync_interval_ms: int = 100
     payload: str = "full"
     checkpoint_events: int = 200_000
+    reserve_mb: int = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,10 @@ class TopicSettings:
 
     ``keep_done_s`` and ``keep_dead_s`` are times after which a final job is pruned; 0: never.
     ``timeout_s`` is how long a run may take; 0: as long as it likes. ``max_run_s`` is how long
-    the heartbeat keeps the lease of one run; 0: as long as it runs.
+    the heartbeat keeps the lease of one run; 0: as long as it runs. ``ordering`` says whether a
+    dead job holds up its ordering key or is skipped. Of the limits, 0 means none: ``max_running``
+    leases at once, ``rate_per_s`` claims a second with ``rate_burst`` at once (0: those of a
+    second), ``max_pending`` jobs and ``max_pending_bytes`` of their payloads.
     """
 
     max_attempts: int = 10
@@ -84,6 +91,22 @@ class TopicSettings:
     max_run_s: float = 3600.0
     payload: str = ""
     redact: tuple[str, ...] = ()
+    ordering: str = "hold"
+    max_running: int = 0
+    rate_per_s: float = 0.0
+    rate_burst: int = 0
+    max_pending: int = 0
+    max_pending_bytes: int = 0
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether there is a limit to what may be claimed at once or in a second."""
+        return bool(self.max_running or self.rate_per_s)
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether there is a bound to what may be pending."""
+        return bool(self.max_pending or self.max_pending_bytes)
 
     def backoff_s(self, attempt_count: int, dice: float) -> float:
         """Seconds to wait after ``attempt_count`` failed attempts; ``dice`` is in [0, 1)."""
@@ -137,8 +160,22 @@ class Settings:
         return Keeping(rules.payload or self.log.payload, rules.redact)
 
     @property
+    def limited(self) -> Mapping[str, TopicSettings]:
+        """The topics with a limit to what may be claimed."""
+        if not self.topics:
+            return self.topics
+        return {name: rules for name, rules in self.topics.items() if rules.is_limited}
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether any topic has a bound to what may be pending."""
+        return any(rules.is_bounded for rules in self.topics.values())
+
+    @property
     def withholds(self) -> bool:
         """Whether the log of this book lacks anything that state.db has."""
+        if self.log.payload == "full" and not self.topics:
+            return False
         return not all(self.keeping(topic).keeps_all for topic in ("", *self.topics))
 
 
@@ -170,11 +207,15 @@ _LARGEST: Mapping[str, float] = {
     "keep_dead_s": 86400 * 3660,
     "timeout_s": 86400 * 366,
     "max_run_s": 86400 * 366,
+    "reserve_mb": 10**9,
+    "rate_per_s": 1_000_000,
+    "rate_burst": 1_000_000,
 }
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "durability": ("full", "interval"),
     "payload": ("full", "digest", "none"),
     "store": ("sqlite", "json"),
+    "ordering": ("hold", "skip"),
 }
 
 

@@ -16,20 +16,32 @@ import orjson
 from tallybook.clock import boot_mark, from_text, to_text
 from tallybook.errors import FoldRefused
 from tallybook.event import Event
-from tallybook.job import Job, Status
+from tallybook.job import (
+    AT_FRONT,
+    IN_LINE,
+    NOT_IN_LINE,
+    WAITS_FOR_LINE,
+    WAITS_FOR_RESOURCE,
+    Job,
+    Status,
+)
 
 _Changes = dict[str, Any]
+_PENDING, _LEASED, _DONE, _DEAD, _CANCELLED = (status.value for status in Status)
 
 
 def enqueued(event: Event, ordinal: int) -> Job:
     """The job that ``job.enqueued`` makes; ``ordinal`` is its place in the history."""
-    delay_ms, next_attempt_at = event.get("delay_ms"), event.get("next_attempt_at")
     field, get = event.fields, event.fields.get
+    delay_ms, next_attempt_at = get("delay_ms"), get("next_attempt_at")
     expires_after_ms = get("expires_after_ms")
+    payload_json = _payload_json(event)
+    ordering_key, resource = get("ordering_key"), get("resource")
     return Job(
         job_id=field["job_id"],
         topic=field["topic"],
-        payload_json=_payload_json(event),
+        payload_json=payload_json,
+        payload_bytes=_bytes(payload_json),
         payload_digest=event.get("payload_digest", ""),
         idempotency_key=field["idempotency_key"],
         ordinal=ordinal,
@@ -41,8 +53,10 @@ def enqueued(event: Event, ordinal: int) -> Job:
         due_at=next_attempt_at if next_attempt_at and not delay_ms else "",
         correlation_id=get("correlation_id"),
         enqueued_from=get("enqueued_from"),
-        resource=get("resource"),
-        ordering_key=get("ordering_key"),
+        resource=resource,
+        ordering_key=ordering_key,
+        line=IN_LINE if ordering_key else NOT_IN_LINE,
+        waits_for=_waits_for(ordering_key, resource),
         expires_at=get("expires_at"),
         expires_after_ms=expires_after_ms,
         expire_boot_us=event.boot_us + expires_after_ms * 1000 if expires_after_ms else 0,
@@ -64,25 +78,75 @@ def after(job: Job, event: Event) -> Job | None:
         return None
     if fold.change is None:
         return job
-    return job._replace(updated_at=event.occurred_at, **fold.change(job, event))
+    columns = fold.change(job, event)
+    columns["updated_at"] = event.occurred_at
+    changed = job.changed(columns)
+    if (job.ordering_key or job.resource) and changed.status != job.status:
+        return _placed(job, changed, event)
+    return changed
+
+
+def _placed(before: Job, job: Job, event: Event) -> Job:
+    """A job with the place that it takes by itself when its status changes; who is before it is
+    the business of ``tallybook.order``.
+
+    A job that goes back from a lease stays at the front of its line; one that is requeued takes
+    the place of its age. A dead one stays in line unless its topic skips the dead.
+    """
+    if job.status == Status.PENDING:
+        if before.status == Status.LEASED:
+            return job._replace(waits_for=_waits_for(None, job.resource))
+        line = IN_LINE if job.ordering_key else NOT_IN_LINE
+        return job._replace(line=line, waits_for=_waits_for(job.ordering_key, job.resource))
+    if job.status == Status.LEASED:
+        return job._replace(line=AT_FRONT if job.ordering_key else NOT_IN_LINE, waits_for=None)
+    holds = job.status == Status.DEAD and job.ordering_key and event.get("ordering") != "skip"
+    return job._replace(line=IN_LINE if holds else NOT_IN_LINE, waits_for=None)
+
+
+def upgraded(job: Job) -> Job:
+    """A job as a state has it that knew of no places: with those that it takes by itself."""
+    job = job._replace(payload_bytes=_bytes(job.payload_json))
+    if not (job.ordering_key or job.resource):
+        return job
+    if job.status == Status.PENDING:
+        line = IN_LINE if job.ordering_key else NOT_IN_LINE
+        return job._replace(line=line, waits_for=_waits_for(job.ordering_key, job.resource))
+    holds = job.ordering_key and job.status in (Status.LEASED, Status.DEAD)
+    at_front = AT_FRONT if job.status == Status.LEASED else IN_LINE
+    return job._replace(line=at_front if holds else NOT_IN_LINE)
+
+
+def _waits_for(ordering_key: str | None, resource: str | None) -> str | None:
+    if ordering_key:
+        return WAITS_FOR_LINE
+    return WAITS_FOR_RESOURCE if resource else None
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
 
 
 def _check_token(job: Job, event: Event) -> None:
     due = job.lease_token + 1 if event.name == "job.leased" else job.lease_token
-    if event.get("lease_token", due) != due:
+    if event.fields.get("lease_token", due) != due:
         raise FoldRefused(
             f"seq {event.seq}: {event.name} of job {job.job_id} names lease "
             f"{event['lease_token']} where lease {due} is due"
         )
 
 
+def lacks_payload(event: Event) -> bool:
+    """Whether this is an enqueue of which the log was not to keep the payload, or not whole."""
+    left_out = () if "payload" in event.withheld else event.fields.get("redacted")
+    if not left_out or event.name != "job.enqueued":
+        return False
+    return any(place.startswith("payload") and place != "payload_digest" for place in left_out)
+
+
 def _payload_json(event: Event) -> str:
-    """The payload of an enqueue; no text where the log was not to keep it, or not whole."""
-    left_out = () if "payload" in event.withheld else event.get("redacted", ())
-    if not left_out:
-        return _json(event.get("payload"))
-    lost = any(place.startswith("payload") and place != "payload_digest" for place in left_out)
-    return "" if lost else _json(event.get("payload"))
+    """The payload of an enqueue; no text where it is lost."""
+    return "" if lacks_payload(event) else _json(event.get("payload"))
 
 
 def _json(value: Any) -> str:
@@ -93,35 +157,38 @@ def _json(value: Any) -> str:
 
 
 def _leased(job: Job, event: Event) -> _Changes:
-    held = _held(job, event)
-    return held | {"status": Status.LEASED.value, "lease_token": event["lease_token"]}
+    columns = _held(job, event)
+    columns["status"] = _LEASED
+    columns["lease_token"] = event.fields["lease_token"]
+    return columns
 
 
 def _held(_: Job, event: Event) -> _Changes:
-    lease_ms = event["lease_ms"]
+    field = event.fields
+    lease_ms = field["lease_ms"]
     return {
-        "locked_by": event["worker"],
-        "locked_until": event["locked_until"],
+        "locked_by": field["worker"],
+        "locked_until": field["locked_until"],
         "lease_ms": lease_ms,
         "lease_boot_us": event.boot_us + lease_ms * 1000,
     }
 
 
-def _free(job: Job, event: Event, status: Status) -> _Changes:
-    return {
-        **_AT_REST,
-        "status": status.value,
-        "attempt_count": event.get("attempt_count", job.attempt_count),
-        "rescue_count": event.get("rescue_count", job.rescue_count),
-    }
+def _free(job: Job, event: Event, status: str) -> _Changes:
+    get = event.fields.get
+    columns = _AT_REST.copy()
+    columns["status"] = status
+    columns["attempt_count"] = get("attempt_count", job.attempt_count)
+    columns["rescue_count"] = get("rescue_count", job.rescue_count)
+    return columns
 
 
-def _final(job: Job, event: Event, status: Status) -> _Changes:
-    return _free(job, event, status) | {
-        "finished_at": event.occurred_at,
-        "finished_boot": boot_mark(event.boot_id),
-        "finished_boot_us": event.boot_us,
-    }
+def _final(job: Job, event: Event, status: str) -> _Changes:
+    columns = _free(job, event, status)
+    columns["finished_at"] = event.occurred_at
+    columns["finished_boot"] = boot_mark(event.boot_id)
+    columns["finished_boot_us"] = event.boot_us
+    return columns
 
 
 def _failed(event: Event) -> _Changes:
@@ -129,16 +196,16 @@ def _failed(event: Event) -> _Changes:
 
 
 def _settled_done(job: Job, event: Event) -> _Changes:
-    done, result = _final(job, event, Status.DONE), event.get("result")
+    done, result = _final(job, event, _DONE), event.get("result")
     return done if result is None else done | {"result_json": _json(result)}
 
 
 def _settled_dead(job: Job, event: Event) -> _Changes:
-    return _final(job, event, Status.DEAD) | _failed(event)
+    return _final(job, event, _DEAD) | _failed(event)
 
 
 def _waits(job: Job, event: Event) -> _Changes:
-    return _free(job, event, Status.PENDING) | _wait(event)
+    return _free(job, event, _PENDING) | _wait(event)
 
 
 def _wait(event: Event) -> _Changes:
@@ -155,14 +222,14 @@ def _retried(job: Job, event: Event) -> _Changes:
 
 
 def _freed(job: Job, event: Event) -> _Changes:
-    free = _free(job, event, Status.PENDING)
+    free = _free(job, event, _PENDING)
     return free if event.get("next_attempt_at") is None else free | _wait(event)
 
 
 def _requeued(job: Job, event: Event) -> _Changes:
     anew = {"attempt_count": 0, "rescue_count": 0, "finished_at": None}
     unfinished = {"finished_boot": "", "finished_boot_us": 0}
-    return _free(job, event, Status.PENDING) | anew | unfinished | _expiry(job, event)
+    return _free(job, event, _PENDING) | anew | unfinished | _expiry(job, event)
 
 
 def _expiry(job: Job, event: Event) -> _Changes:
@@ -179,12 +246,12 @@ def _cancel_requested(_: Job, event: Event) -> _Changes:
 
 
 def _cancelled(job: Job, event: Event) -> _Changes:
-    cancelled = _final(job, event, Status.CANCELLED)
+    cancelled = _final(job, event, _CANCELLED)
     return cancelled | _failed(event) if event.get("error_type") else cancelled
 
 
 def _discarded(job: Job, event: Event) -> _Changes:
-    return _final(job, event, Status.CANCELLED)
+    return _final(job, event, _CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,22 +271,22 @@ _AT_REST: _Changes = {
     "due_at": "",
     "cancel_requested_at": None,
 }
-_OPEN = (Status.PENDING, Status.LEASED)
-_FINAL = (Status.DONE, Status.DEAD, Status.CANCELLED)
+_OPEN = (_PENDING, _LEASED)
+_FINAL = (_DONE, _DEAD, _CANCELLED)
 _FOLDS = {
     "job.deduplicated": _Fold((*_OPEN, *_FINAL), None),
-    "job.leased": _Fold((Status.PENDING,), _leased),
-    "job.extended": _Fold((Status.LEASED,), _held),
-    "job.done": _Fold((Status.LEASED,), _settled_done),
-    "job.retry_scheduled": _Fold((Status.LEASED,), _retried),
+    "job.leased": _Fold((_PENDING,), _leased),
+    "job.extended": _Fold((_LEASED,), _held),
+    "job.done": _Fold((_LEASED,), _settled_done),
+    "job.retry_scheduled": _Fold((_LEASED,), _retried),
     "job.dead": _Fold(_OPEN, _settled_dead),
-    "job.snoozed": _Fold((Status.LEASED,), _waits),
-    "job.lease_expired": _Fold((Status.LEASED,), _freed),
-    "job.released": _Fold((Status.LEASED,), _freed),
-    "job.requeued": _Fold((Status.DEAD, Status.CANCELLED), _requeued),
+    "job.snoozed": _Fold((_LEASED,), _waits),
+    "job.lease_expired": _Fold((_LEASED,), _freed),
+    "job.released": _Fold((_LEASED,), _freed),
+    "job.requeued": _Fold((_DEAD, _CANCELLED), _requeued),
     "job.cancel_requested": _Fold(_OPEN, _cancel_requested),
     "job.cancelled": _Fold(_OPEN, _cancelled),
-    "job.discarded": _Fold((Status.DEAD,), _discarded),
+    "job.discarded": _Fold((_DEAD,), _discarded),
     "job.pruned": _Fold(_FINAL, None),
 }
 FOLDED = frozenset(_FOLDS)
@@ -237,7 +304,7 @@ def rebooted(job: Job, opened: Event) -> Job:
     if job.expire_boot_us:
         left = _left_us(job.expires_at, job.expires_after_ms, opened)
         changes["expire_boot_us"] = max(opened.boot_us + left, 1)
-    if job.status == Status.LEASED:
+    if job.status == _LEASED:
         changes["lease_boot_us"] = None
     elif job.due_boot_us:
         changes["due_boot_us"] = opened.boot_us + _left_us(

@@ -7,10 +7,10 @@ fold of the log that answers questions. Delete state.db and ``folding`` makes it
 
 from tallybook.book.book import Book
 from tallybook.book.changes import Held, New, Receipt, Settled, Turn, Want
-from tallybook.book.view import BookView, ReadBook
+from tallybook.book.view import BookView, HeldLock, ReadBook
 from tallybook.queue.contract import Selection
 
 __all__ = [
-    "Book", "BookView", "Held", "New", "ReadBook", "Receipt", "Selection", "Settled", "Turn",
-    "Want",
+    "Book", "BookView", "Held", "HeldLock", "New", "ReadBook", "Receipt", "Selection", "Settled",
+    "Turn", "Want",
 ]  # fmt: skip

@@ -25,9 +25,10 @@ _LOOK = 1000
 _REST_US = 60_000_000
 
 
-def expired(store: Store, moment: Moment, limit: int) -> list[Event]:
+def expired(store: Store, moment: Moment, settings: Settings, limit: int) -> list[Event]:
     """The events of pending jobs whose time is over."""
-    return [job.expire() for job in store.know(store.queue.expired(moment, limit))]
+    over = store.know(store.queue.expired(moment, limit))
+    return [job.expire(settings.topic(job.topic)) for job in over]
 
 
 def pruned(store: Store, moment: Moment, jobs: Sequence[Job], settings: Settings) -> list[Event]:

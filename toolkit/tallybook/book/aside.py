@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections import Counter
-from contextlib import closing
+from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
 
+from tallybook.book import older
 from tallybook.book import store as stores
 from tallybook.book.store import Store
 from tallybook.errors import BadInput
@@ -15,6 +16,8 @@ from tallybook.fold import MemoryTables
 from tallybook.log.durable import at, rename, sync, sync_folder
 from tallybook.log.reader import Position
 from tallybook.queue.contract import Selection
+
+_BESIDE = ("-wal", "-shm", "-journal")
 
 
 def in_memory(tables: MemoryTables, position: Position) -> Store:
@@ -35,21 +38,56 @@ def in_tables(store: Store) -> MemoryTables:
     """All rows of a store in memory."""
     jobs = {job.job_id: job for job in store.queue.select(Selection(), -1)}
     entries = {entry.key: entry for entry in store.cache.scan()}
-    return MemoryTables(jobs, entries, store.queue.topics(), store.boot_id)
+    ordering = store.queue.ordering
+    locks = {lock.resource: lock for lock, _ in ordering.locks()}
+    topics, buckets = store.queue.topics(), ordering.buckets()
+    return MemoryTables(jobs, entries, topics, store.boot_id, locks, buckets)
 
 
-def write_anew(path: Path, tables: MemoryTables, position: Position) -> Store:
-    """Make ``tables`` the content of state.db: built aside, synced, renamed in; under the lock."""
+def kept_tables(path: Path) -> MemoryTables | None:
+    """All rows of a state that was kept, of this version or an older; None where it is gone."""
+    store = stores.open_read_only(path)
+    if store is None:
+        return older.read(path)[0] if older.position(path) else None
+    with closing(store.connection):
+        return in_tables(store)
+
+
+def write_anew(
+    path: Path,
+    tables: MemoryTables,
+    position: Position,
+    *,
+    check: Callable[[Store], None] | None = None,
+    keep: Path | None = None,
+) -> Store:
+    """Make ``tables`` the content of state.db: built aside, synced, renamed in; under the lock.
+
+    ``check`` may look at the file and raise before it is swapped in; the files that stood there
+    go into the folder ``keep``, where one is given.
+    """
     aside = begin_aside(path)
     try:
-        with closing(stores.connect(str(aside))) as connection:
-            connection.execute("pragma synchronous = off")
-            connection.execute("pragma journal_mode = off")
-            _fill(connection, tables, position)
-            finish_aside(Store(connection))
-        return swap_in(path, aside)
+        fill(aside, tables, position, check)
+        return swap_in(path, aside, keep)
     finally:
         sweep(path)
+
+
+def fill(
+    aside: Path,
+    tables: MemoryTables,
+    position: Position,
+    check: Callable[[Store], None] | None = None,
+) -> None:
+    """Make ``tables`` the content of a file that is built aside; ``check`` may look at it."""
+    with closing(stores.connect(str(aside))) as connection:
+        connection.execute("pragma synchronous = off")
+        connection.execute("pragma journal_mode = off")
+        _fill(connection, tables, position)
+        if check:
+            check(Store(connection))
+        finish_aside(Store(connection))
 
 
 def begin_aside(path: Path) -> Path:
@@ -81,8 +119,8 @@ def finish_aside(store: Store) -> None:
     store.connection.close()
 
 
-def swap_in(path: Path, aside: Path) -> Store:
-    """Make ``aside`` the state.db; under the lock.
+def swap_in(path: Path, aside: Path, keep: Path | None = None) -> Store:
+    """Make ``aside`` the state.db; under the lock. The old files go into ``keep``, if given.
 
     The old -wal and -shm go first: an old WAL beside a new file silently shows old content. The
     new name needs no sync: SQLite syncs the folder before it puts the first frame into the new
@@ -90,7 +128,9 @@ def swap_in(path: Path, aside: Path) -> Store:
     """
     _sync_file(aside)
     at("swap_written")
-    for suffix in ("-wal", "-shm", "-journal"):
+    if keep:
+        _keep(path, keep)
+    for suffix in _BESIDE:
         path.with_name(path.name + suffix).unlink(missing_ok=True)
     sync_folder(path.parent, "old wal")
     at("swap_unlinked")
@@ -102,6 +142,14 @@ def swap_in(path: Path, aside: Path) -> Store:
     return store
 
 
+def _keep(path: Path, folder: Path) -> None:
+    """A second name in ``folder`` for state.db and what is beside it: no byte of them is copied."""
+    for name in (path.name, *(path.name + suffix for suffix in _BESIDE)):
+        with suppress(FileNotFoundError):
+            (folder / name).hardlink_to(path.with_name(name))
+    sync_folder(folder, "set aside")
+
+
 def _fill(connection: sqlite3.Connection, tables: MemoryTables, position: Position) -> None:
     connection.execute(f"pragma application_id = {stores.APPLICATION_ID}")
     connection.execute(f"pragma user_version = {stores.SCHEMA_VERSION}")
@@ -111,7 +159,10 @@ def _fill(connection: sqlite3.Connection, tables: MemoryTables, position: Positi
             connection.execute(statement)
     store = Store(connection)
     store.queue.add(tables.jobs.values())
-    store.queue.count(Counter((job.topic, job.status) for job in tables.jobs.values()))
+    store.queue.count(stores.counted({}, tables.jobs))
+    store.queue.ordering.put_locks(tables.locks.values())
+    for topic, full_us in tables.buckets.items():
+        store.put_bucket(topic, full_us)
     store.cache.put_all(tables.entries.values())
     for topic, status in tables.topics.items():
         store.put_topic(topic, status)

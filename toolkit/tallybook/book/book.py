@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from tallybook import layout as layouts
 from tallybook import payload as payloads
-from tallybook.book import ageing, changes, rescuing
+from tallybook.book import ageing, bounds, changes, locking, rescuing
 from tallybook.book.caching import Write
 from tallybook.book.changes import Held, New, Receipt, Settled, Turn, Want
 from tallybook.book.entries import CachedBook
 from tallybook.book.gathering import Decide
 from tallybook.book.journal import Journal
+from tallybook.book.limits import Limits
 from tallybook.book.store import Store
 from tallybook.book.view import ReadBook
 from tallybook.clock import Clock, Moment
-from tallybook.errors import BadInput, LeaseLost
+from tallybook.errors import BadInput, LeaseLost, QueueFull
 from tallybook.event import Event
-from tallybook.job import Job, Outcome
+from tallybook.job import Job
 from tallybook.layout import Layout
 from tallybook.log import filesystem
 from tallybook.log.durable import make_folder
+from tallybook.log.reader import Position
+from tallybook.outcome import Outcome
 from tallybook.settings import Settings
 from tallybook.settings import load as load_settings
 
@@ -37,7 +41,7 @@ class Book(CachedBook):
 
     def __init__(self, layout: Layout, settings: Settings, clock: Clock | None) -> None:
         super().__init__(layout, settings, clock)
-        self._journal = Journal(layout, settings.log, self._clock, self.node)
+        self._journal = Journal(layout, settings.log, self._clock, self.node, settings.withholds)
         self._dice = random.Random()  # noqa: S311 - it spreads retries, it guards nothing
 
     @classmethod
@@ -80,14 +84,23 @@ class Book(CachedBook):
         enqueued_from: str | None = None,
         expires_after_s: float | None = None,
         timeout_s: float | None = None,
+        ordering_key: str | None = None,
+        resource: str | None = None,
+        keep_latest: bool = False,
     ) -> Receipt:
         """Enqueue a job; once this returns, the job is on disk.
 
         With an ``idempotency_key`` that a job of this topic has: the same payload gives that job,
         another payload raises KeyConflict. Without one the job's own id is its key. Jobs of a
         higher ``priority`` are claimed first. After ``expires_after_s`` a job that is not done is
-        dead. A run longer than ``timeout_s`` is stopped and counts as a failed attempt. Raises
-        BadInput for what cannot be kept.
+        dead. A run longer than ``timeout_s`` is stopped and counts as a failed attempt.
+
+        Jobs of one ``ordering_key`` of a topic run one after the other in the order in which they
+        came; with ``keep_latest`` this job takes the place of those that are pending, which the
+        receipt names. Of the jobs of one ``resource``, over all topics, at most one runs.
+
+        Raises BadInput for what cannot be kept, QueueFull where the topic has as many pending as
+        it may, NoRoom where less than the reserve is free on the disk.
         """
         new = New(
             topic,
@@ -100,16 +113,24 @@ class Book(CachedBook):
             enqueued_from,
             expires_after_s,
             timeout_s,
+            ordering_key,
+            resource,
+            keep_latest,
         )
         return self.enqueue_many([new])[0]
 
     def enqueue_many(self, new: Sequence[New]) -> list[Receipt]:
         """Enqueue jobs with one sync: all of them or, where one raises, none."""
         checked = [job.checked(self.settings) for job in new]
-        events = self._journal.change(
-            lambda store, moment: changes.enqueue(store, moment, checked, self.settings)
-        )
-        return [Receipt(event["job_id"], event.name == "job.enqueued") for event in events]
+        self._reserve.require()
+        try:
+            events = self._journal.change(
+                lambda store, moment: changes.enqueue(store, moment, checked, self.settings)
+            )
+        except QueueFull as error:
+            error.backlog_s = bounds.backlog_s(self.layout, self.moment(), self.counts())
+            raise
+        return changes.receipts(events)
 
     def claim(
         self, worker: str, *, topics: Sequence[str] = (), lease_s: float = 60.0
@@ -121,7 +142,9 @@ class Book(CachedBook):
     def claim_many(self, want: Want) -> list[Job]:
         """Lease due jobs by priority, due time and age, at most ``want.limit``."""
         with self._reading() as store:
-            if not store.queue.ready(self._clock.moment(), want.topics, 1):
+            moment = self._clock.moment()
+            rooms = Limits(store, moment, self.settings.limited, want.topics).rooms()
+            if _knows_boot(store, moment) and not store.queue.ready(moment, want.topics, 1, rooms):
                 return []
         return self.turn((), want).jobs
 
@@ -136,13 +159,21 @@ class Book(CachedBook):
         return turn.events
 
     def turn(self, settled: Sequence[Settled], want: Want | None = None) -> Turn:
-        """Settle runs and claim what is due next, with one sync for all."""
+        """Settle runs and claim what is due next, with one sync for all; what the settles let
+        through may be claimed at once."""
 
-        def decide(store: Store, moment: Moment) -> list[Event]:
+        def decide(store: Store, moment: Moment) -> Iterable[Event]:
             ended = changes.settle(store, moment, settled, self.settings, self._dice.random)
-            return ended + (changes.claim(store, moment, want) if want else [])
+            if want is None:
+                return ended
+            if changes.lets_through(store, ended, self.settings):
+                return chain(ended, _later(lambda: claim(store, moment, want)))
+            return ended + claim(store, moment, want)
 
-        events, leased = self._journal.turn(decide)
+        def claim(store: Store, moment: Moment, want: Want) -> list[Event]:
+            return changes.claim(store, moment, want, self.settings)
+
+        events, leased = self._journal.turn(self._telling(decide))
         self._flush_if_due()
         refused = {e["job_id"]: e["reason"] for e in events if e.name == "job.settle_refused"}
         return Turn(events, refused, leased)
@@ -160,7 +191,7 @@ class Book(CachedBook):
 
     def release(self, leases: Sequence[Held], reason: str) -> list[Event]:
         """Hand back leases uncounted; those that are over are passed over."""
-        return self._journal.change(
+        return self._change_leases(
             lambda store, moment: changes.release(store, moment, leases, reason)
         )
 
@@ -168,13 +199,13 @@ class Book(CachedBook):
         """Take the lease of a job from its holder, logged with the reason; False where it has
         ended meanwhile. Whatever the holder settles from now on is refused."""
         held = Held(job.job_id, job.lease_token)
-        events = self._journal.change(lambda store, _: changes.release_by_hand(store, held, reason))
+        events = self._change_leases(lambda store, _: changes.release_by_hand(store, held, reason))
         return bool(events)
 
     def steer(self, rule: str, job_ids: Sequence[str], reason: str) -> list[Event]:
         """Requeue, discard or cancel jobs with one sync; those that are in no state for it are
         passed over. Returns the events: at most one a job."""
-        return self._journal.change(lambda store, _: changes.steer(store, rule, job_ids, reason))
+        return self._change_leases(lambda store, _: changes.steer(store, rule, job_ids, reason))
 
     def pause(self, topic: str, reason: str) -> bool:
         """Let nobody claim jobs of ``topic``; what runs goes on. False where it was so before."""
@@ -197,21 +228,25 @@ class Book(CachedBook):
     def rescue(self, limit: int = 100) -> list[Event]:
         """Take jobs from holders whose lease is over; returns the events."""
         with self._reading() as store:
-            if not store.queue.late(self._clock.moment(), 1):
+            moment = self._clock.moment()
+            if _knows_boot(store, moment) and not store.queue.late(moment, 1):
                 return []
 
         def decide(store: Store, moment: Moment) -> list[Event]:
             late = store.know(store.queue.late(moment, limit))
             return rescuing.rescue(late, moment, self.settings, self._dice.random)
 
-        return self._journal.change(decide)
+        return self._change_leases(decide)
 
     def expire(self, limit: int = ageing.BATCH) -> list[Event]:
         """End pending jobs whose ``expires_after`` has passed; returns the events."""
         with self._reading() as store:
-            if not store.queue.expired(self._clock.moment(), 1):
+            moment = self._clock.moment()
+            if _knows_boot(store, moment) and not store.queue.expired(moment, 1):
                 return []
-        return self._journal.change(lambda store, moment: ageing.expired(store, moment, limit))
+        return self._journal.change(
+            lambda store, moment: ageing.expired(store, moment, self.settings, limit)
+        )
 
     def prune(self, limit: int = 1000, *, dry_run: bool = False) -> list[Job]:
         """Take final jobs older than their topic keeps them out of the tables, at most ``limit``,
@@ -239,7 +274,7 @@ class Book(CachedBook):
         itself for, if it did.
         """
         dice = self._dice.random
-        return self._journal.change(
+        return self._change_leases(
             lambda store, moment: rescuing.bury(
                 store, moment, worker, self.settings, dice, stopped or {}
             )
@@ -265,16 +300,43 @@ class Book(CachedBook):
             self._flush()
         self._journal.close()
 
+    def _telling(self, decide: Decide) -> Decide:
+        """``decide`` with what the log says of the locks that come and go with its leases."""
+
+        def telling(store: Store, moment: Moment) -> Iterable[Event]:
+            return locking.told(store, moment, self.settings, decide(store, moment))
+
+        return telling
+
+    def _change_leases(self, decide: Decide) -> list[Event]:
+        """Do a change of leases; its events, those of locks left out."""
+        events = self._journal.change(self._telling(decide))
+        return [event for event in events if not event.name.startswith("lock.")]
+
     def _change(self, decide: Decide) -> list[Event]:
         events = self._journal.change(decide)
         self._flush_if_due()
         return events
+
+    def _certain_end(self) -> Position | None:
+        return self._journal.certain_end()
 
     def _reading_alone(self) -> AbstractContextManager[Store]:
         return self._journal.reading_alone()
 
     def _reading(self) -> AbstractContextManager[Store]:
         return self._journal.reading()
+
+
+def _knows_boot(store: Store, moment: Moment) -> bool:
+    """Whether the leases and waits of the state are of this boot; else the next change ends those
+    leases, and counts those waits on."""
+    return store.boot_id == moment.boot_id
+
+
+def _later(make: Callable[[], Iterable[Event]]) -> Iterator[Event]:
+    """The events that ``make`` gives, asked for once those before them are applied."""
+    yield from make()
 
 
 def _require_room(root: Path, create: bool) -> None:

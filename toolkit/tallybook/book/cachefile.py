@@ -35,7 +35,7 @@ class CacheFile:
 
     def at(self, store: Store) -> JsonCache:
         """The entries as they stand in ``store``."""
-        end = store.position()
+        end = store.certain_end() or store.position()
         is_same = store is self._store or self._store is None
         self._store = store
         if not (is_same and self._follow(store, end)):

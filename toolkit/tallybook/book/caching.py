@@ -45,7 +45,9 @@ class Writing:
     def _invalidated(self, write: Invalidate, job_id: str | None) -> list[Event]:
         keys = self._all_dependents(write.key) if write.dependents else [write.key]
         there = [key for key in keys if self._entry(key)]
-        return [self._note(write.event(key, job_id)) for key in there]
+        # The last were found by way of the first, which therefore stay where not all may go.
+        going = there[-write.limit :] if write.limit else there
+        return [self._note(write.event(key, job_id)) for key in going]
 
     def _note(self, event: Event) -> Event:
         self.written[event["key"]] = entries.after(event)

@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from tallybook import payload as payloads
 from tallybook import steering
+from tallybook.book.bounds import Depths
 from tallybook.book.caching import Write, Writing
+from tallybook.book.latest import Latest
+from tallybook.book.limits import Limits
 from tallybook.book.store import Store
 from tallybook.clock import Moment, to_text
 from tallybook.errors import BadInput, KeyConflict
 from tallybook.event import Event, record
-from tallybook.ids import new_job_id, payload_digest
-from tallybook.job import Job, Outcome, Status
-from tallybook.settings import Settings
+from tallybook.ids import new_job_ids, payload_digest
+from tallybook.job import Job, Status
+from tallybook.outcome import Outcome
+from tallybook.settings import Settings, TopicSettings
 
 _LONGEST_DELAY_S = 366 * 86400
 _MOST_EXPIRED = 1000
+_GIVEN_UP = (Status.DEAD, Status.CANCELLED)
 
 
 @record
 class New:
     """A job to enqueue. ``delay_s`` or ``next_attempt_at`` (with a zone) make it due later; after
-    ``expires_after_s`` it is dead unless it is done."""
+    ``expires_after_s`` it is dead unless it is done. Jobs of one ``ordering_key`` of a topic run
+    one after the other; with ``keep_latest`` it takes the place of those that are pending. Of the
+    jobs of one ``resource`` at most one runs."""
 
     topic: str
     payload: Any
@@ -37,39 +44,61 @@ class New:
     enqueued_from: str | None = None
     expires_after_s: float | None = None
     timeout_s: float | None = None
+    ordering_key: str | None = None
+    resource: str | None = None
+    keep_latest: bool = False
 
     def checked(self, settings: Settings) -> dict[str, Any]:
-        """The fields of ``job.enqueued`` but its id. Raises BadInput for what cannot be kept."""
+        """The fields of ``job.enqueued`` but its id; only a key may be None. Raises BadInput for
+        what cannot be kept."""
         if not -1000 <= self.priority <= 1000:
             raise BadInput(f"priority {self.priority}: use a whole number from -1000 to 1000")
         payloads.checked(self.payload)
-        return {
+        rules = settings.topic(self.topic)
+        fields = {
             "topic": payloads.checked_topic(self.topic),
-            "correlation_id": payloads.checked_text("correlation id", self.correlation_id),
             "payload": self.payload,
             "payload_digest": payload_digest(self.payload),
             "priority": self.priority,
             "idempotency_key": payloads.checked_text("idempotency key", self.idempotency_key),
-            "enqueued_from": payloads.checked_text("enqueued from", self.enqueued_from),
-            "max_attempts": settings.topic(self.topic).max_attempts,
-            "timeout_s": self._timeout_s(settings),
-            **self._due(),
-            **self._expiry(),
+            "max_attempts": rules.max_attempts,
         }
+        if self.correlation_id is not None:
+            told = payloads.checked_text("correlation id", self.correlation_id)
+            fields["correlation_id"] = told
+        if self.enqueued_from is not None:
+            fields["enqueued_from"] = payloads.checked_text("enqueued from", self.enqueued_from)
+        if self.timeout_s is not None or rules.timeout_s:
+            fields["timeout_s"] = self._timeout_s(rules)
+        if self.delay_s is not None or self.next_attempt_at is not None:
+            fields |= self._due()
+        if self.expires_after_s is not None:
+            fields |= self._expiry(self.expires_after_s)
+        if self.ordering_key is not None or self.resource is not None or self.keep_latest:
+            fields |= self._order()
+        return fields
 
-    def _timeout_s(self, settings: Settings) -> float | None:
+    def _order(self) -> dict[str, Any]:
+        if self.keep_latest and self.ordering_key is None:
+            raise BadInput("keep-latest: give an ordering key; the latest job of it is kept")
+        told = {
+            "ordering_key": payloads.checked_text("ordering key", self.ordering_key),
+            "resource": payloads.checked_text("resource", self.resource),
+            "keep_latest": self.keep_latest or None,
+        }
+        return {name: value for name, value in told.items() if value is not None}
+
+    def _timeout_s(self, rules: TopicSettings) -> float:
         if self.timeout_s is None:
-            return settings.topic(self.topic).timeout_s or None
+            return rules.timeout_s
         if not 0.001 <= self.timeout_s <= _LONGEST_DELAY_S:
             raise BadInput(f"timeout {self.timeout_s:g} s: use 0.001 s to 366 days")
         return self.timeout_s
 
-    def _expiry(self) -> dict[str, Any]:
-        if self.expires_after_s is None:
-            return {}
-        if not 0.001 <= self.expires_after_s <= _LONGEST_DELAY_S:
-            raise BadInput(f"expires after {self.expires_after_s:g} s: use 0.001 s to 366 days")
-        return {"expires_after_ms": round(self.expires_after_s * 1000)}
+    def _expiry(self, after_s: float) -> dict[str, Any]:
+        if not 0.001 <= after_s <= _LONGEST_DELAY_S:
+            raise BadInput(f"expires after {after_s:g} s: use 0.001 s to 366 days")
+        return {"expires_after_ms": round(after_s * 1000)}
 
     def _due(self) -> dict[str, Any]:
         if self.delay_s is not None and self.next_attempt_at is not None:
@@ -77,7 +106,8 @@ class New:
         if self.delay_s is not None:
             if not 0 <= self.delay_s <= _LONGEST_DELAY_S:
                 raise BadInput(f"delay {self.delay_s:g} s: use 0 to 366 days")
-            return {"delay_ms": round(self.delay_s * 1000) or None}
+            delay_ms = round(self.delay_s * 1000)
+            return {"delay_ms": delay_ms} if delay_ms else {}
         if self.next_attempt_at is not None:
             if self.next_attempt_at.tzinfo is None:
                 raise BadInput(f"{self.next_attempt_at}: give a time with its zone")
@@ -87,10 +117,12 @@ class New:
 
 @record
 class Receipt:
-    """The job is on disk. ``is_new`` is False where it was already there under the same key."""
+    """The job is on disk. ``is_new`` is False where it was already there under the same key;
+    ``superseded`` are the pending jobs that it took the place of."""
 
     job_id: str
     is_new: bool
+    superseded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,24 +180,50 @@ def enqueue(
 ) -> list[Event]:
     """The events of an enqueue: new jobs, or the first ones with their keys.
 
-    They withhold from the log what it is not to keep of their topic.
-    Raises KeyConflict where a key belongs to a job with another payload.
+    Behind a job come the events of those that it supersedes. They withhold from the log what it
+    is not to keep of their topic. Raises KeyConflict where a key belongs to a job with another
+    payload, QueueFull where a topic would have more pending than it may.
     """
     keyed = [(job["topic"], job["idempotency_key"]) for job in jobs if job["idempotency_key"]]
     found = store.queue.by_keys(keyed) if keyed else {}
     known = {
         key: (first.job_id, first.payload_digest)
         for key, first in found.items()
-        if first.holds_key(settings.topic(first.topic), moment)
+        if first.holds_key(settings.topic(first.topic), moment) and not first.can_never_run
     }
     events = []
-    for job in jobs:
+    for job, job_id in zip(jobs, new_job_ids(len(jobs)), strict=True):
         key = (job["topic"], job["idempotency_key"])
-        event = _again(job, known[key]) if key in known else _new(job, moment)
-        if job["idempotency_key"]:
+        event = _again(job, known[key]) if key in known else _new(job, job_id, moment)
+        if key[1]:
             known.setdefault(key, (event["job_id"], job["payload_digest"]))
         events.append(event)
+    if any("keep_latest" in job for job in jobs) or settings.is_bounded:
+        events = _ordered(store, events, settings)
     return _withholding(events, settings)
+
+
+def _ordered(store: Store, enqueued: list[Event], settings: Settings) -> list[Event]:
+    """The events of an enqueue, each with those of the jobs that it supersedes behind it."""
+    latest, depths = Latest(store), Depths(store, settings)
+    events: list[Event] = []
+    for place, event in enumerate(enqueued):
+        is_new = event.name == "job.enqueued"
+        told = [event, *(latest.superseded_by(event) if is_new else ())]
+        depths.take(place, told)
+        events += told
+    return events
+
+
+def receipts(events: Iterable[Event]) -> list[Receipt]:
+    """What the events of an enqueue say to whoever asked for it."""
+    told: list[Receipt] = []
+    for event in events:
+        if event.name == "job.cancelled":
+            told[-1] = replace(told[-1], superseded=(*told[-1].superseded, event["job_id"]))
+        else:
+            told.append(Receipt(event["job_id"], event.name == "job.enqueued"))
+    return told
 
 
 def _withholding(events: list[Event], settings: Settings) -> list[Event]:
@@ -174,13 +232,12 @@ def _withholding(events: list[Event], settings: Settings) -> list[Event]:
     return [event.withholding(settings.keeping(event["topic"])) for event in events]
 
 
-def _new(job: dict[str, Any], moment: Moment) -> Event:
-    job_id = new_job_id()
+def _new(job: dict[str, Any], job_id: str, moment: Moment) -> Event:
     made = {"job_id": job_id} | job
     made["idempotency_key"] = job["idempotency_key"] or job_id
-    if job.get("delay_ms"):
+    if "delay_ms" in job:
         made["next_attempt_at"] = moment.wall(job["delay_ms"])
-    if job.get("expires_after_ms"):
+    if "expires_after_ms" in job:
         made["expires_at"] = moment.wall(job["expires_after_ms"])
     return Event("job.enqueued", made)
 
@@ -193,32 +250,35 @@ def _again(job: dict[str, Any], first: tuple[str, str]) -> Event:
             f"{job_id}, which has another payload; use another key"
         )
     told = ("topic", "correlation_id", "idempotency_key", "payload_digest", "enqueued_from")
-    return Event("job.deduplicated", {"job_id": job_id} | {name: job[name] for name in told})
+    return Event("job.deduplicated", {"job_id": job_id} | {name: job.get(name) for name in told})
 
 
-def claim(store: Store, moment: Moment, want: Want) -> list[Event]:
+def claim(store: Store, moment: Moment, want: Want, settings: Settings) -> list[Event]:
     """The events of the next due jobs being leased, and of those before them that expired."""
-    over, wanted = _ready(store, moment, want)
+    limits = Limits(store, moment, settings.limited, want.topics)
+    over, wanted = _ready(store, moment, want, limits)
     ready = _alone(store.know(wanted))
     lease_ms = round(want.lease_s * 1000)
-    locked_until = moment.wall(lease_ms)
-    leased = [job.lease(want.worker, lease_ms, locked_until) for job in ready]
-    return [job.expire() for job in over] + leased
+    until = moment.wall(lease_ms)
+    leased = [job.lease(want.worker, lease_ms, until, limits.take(job.topic)) for job in ready]
+    return [job.expire(settings.topic(job.topic)) for job in over] + leased
 
 
-def _ready(store: Store, moment: Moment, want: Want) -> tuple[list[Job], list[Job]]:
+def _ready(store: Store, moment: Moment, want: Want, limits: Limits) -> tuple[list[Job], list[Job]]:
     """Due jobs: those that expired, and at most ``want.limit`` that did not."""
-    asked = want.limit
+    seen = 0
     while True:
-        found = store.queue.ready(moment, want.topics, asked)
+        ahead = 4 * seen
+        rooms = limits.rooms(ahead)
+        found = store.queue.ready(moment, want.topics, want.limit + ahead, rooms)
         over = [job for job in found if job.is_expired(moment)]
         if not over:
             return over, found
-        left = [job for job in found if not job.is_expired(moment)]
-        if len(left) >= want.limit or len(found) < asked or len(over) >= _MOST_EXPIRED:
+        left = limits.fitting([job for job in found if not job.is_expired(moment)])
+        if len(left) >= want.limit or len(over) == seen or len(over) >= _MOST_EXPIRED:
             store.know(over)
             return over, left[: want.limit]
-        asked = want.limit + 4 * len(over)
+        seen = len(over)
 
 
 def _alone(ready: list[Job]) -> list[Job]:
@@ -243,8 +303,10 @@ def settle(
     """
     ended: set[str] = set()
     settled = list(settled)
+    store.know_all(one.outcome.job_id for one in settled)
     if len(settled) > 1:
-        store.know(store.queue.get_many([one.outcome.job_id for one in settled]))
+        jobs = [store.job(one.outcome.job_id) for one in settled]
+        store.know_locks([job.resource for job in jobs if job and job.resource])
     withholds = settings.withholds
     events: list[Event] = []
     writing = Writing(store.cache)
@@ -256,10 +318,19 @@ def settle(
         made = _settle_one(store, moment, one.outcome, settings, dice())
         if withholds:
             made = _withholding(made, settings)
-        if made[-1].name == "job.done":
+        if one.puts and made[-1].name == "job.done":
             events += writing.events(one.puts, one.outcome.job_id)
         events += made
     return events
+
+
+def lets_through(store: Store, ended: Iterable[Event], settings: Settings) -> bool:
+    """Whether jobs may be claimed after these events that may not before; else who claims need
+    not wait until they are applied."""
+    if settings.limited:
+        return True
+    jobs = (store.job(event["job_id"]) for event in ended if event.name.startswith("job."))
+    return any(job and (job.ordering_key or job.resource) for job in jobs)
 
 
 def _settle_one(
@@ -291,7 +362,19 @@ def _extend_one(store: Store, moment: Moment, held: Held, worker: str, lease_s: 
 def steer(store: Store, rule: str, job_ids: Sequence[str], reason: str) -> list[Event]:
     """The events of requeueing, discarding or cancelling jobs; others are passed over."""
     jobs = store.know(store.queue.get_many(job_ids))
+    if rule == "requeue":
+        jobs = _with_free_keys(store, jobs)
     return [event for job in jobs for event in steering.RULES[rule](job, reason)]
+
+
+def _with_free_keys(store: Store, jobs: list[Job]) -> list[Job]:
+    """Those whose idempotency key no other job has that is open or done; one of each key."""
+    keyed = [((job.topic, job.idempotency_key), job) for job in jobs]
+    held = store.queue.by_keys([key for key, _ in keyed])
+    stands = {key: job.job_id for key, job in held.items() if job.status not in _GIVEN_UP}
+    for key, job in keyed:
+        stands.setdefault(key, job.job_id)
+    return [job for key, job in keyed if stands[key] == job.job_id]
 
 
 def release_by_hand(store: Store, held: Held, reason: str) -> list[Event]:

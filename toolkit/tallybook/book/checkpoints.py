@@ -16,6 +16,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tallybook.book import older
 from tallybook.book import store as stores
 from tallybook.book.store import Store
 from tallybook.errors import TallybookError
@@ -77,11 +78,15 @@ def kept(layout: Layout) -> list[Checkpoint]:
 
 
 def good(layout: Layout) -> Iterator[Checkpoint]:
-    """The checkpoints that a fold can begin with, the newest first: whole files of this version,
-    at a place that the log still has."""
-    for found in kept(layout):
-        if _is_whole(found) and reaches(layout, found.position):
-            yield found
+    """The checkpoints that a fold can begin with, the newest first: whole files of this version or
+    an older one, at a place that the log still has."""
+    return (found for found in whole(layout) if reaches(layout, found.position))
+
+
+def whole(layout: Layout) -> Iterator[Checkpoint]:
+    """The checkpoints whose files are whole, of this version or an older one, the newest first;
+    also those that saw lines which the log has lost."""
+    return (found for found in kept(layout) if _is_whole(found))
 
 
 @contextmanager
@@ -151,11 +156,16 @@ def _is_whole(found: Checkpoint) -> bool:
             return False
     except FileNotFoundError:
         return False
-    store = stores.open_read_only(found.path)
+    return position_of(found.path) == found.position
+
+
+def position_of(path: Path) -> Position | None:
+    """Where the state in a file stands, of this version or an older one; None where it is none."""
+    store = stores.open_read_only(path)
     if store is None:
-        return False
+        return older.position(path)
     with closing(store.connection):
-        return store.position() == found.position
+        return store.position() if store.position().writer else None
 
 
 def _drop_old(layout: Layout) -> None:

@@ -6,15 +6,17 @@ import logging
 import sqlite3
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from tallybook.book import store as stores
 from tallybook.book.cachefile import CacheFile
-from tallybook.book.caching import Writing
+from tallybook.book.caching import Write, Writing
 from tallybook.book.gathering import Decide
+from tallybook.book.recent import RecentEntries
+from tallybook.book.reserve import Reserve
 from tallybook.book.store import Store
 from tallybook.book.view import BookView
 from tallybook.cache.contract import Cache
@@ -23,6 +25,7 @@ from tallybook.entry import Entry, Invalidate, Put, after
 from tallybook.errors import TallybookError, VersionConflict
 from tallybook.event import Event
 from tallybook.layout import Layout
+from tallybook.log.reader import Position
 from tallybook.settings import Settings
 
 log = logging.getLogger("tallybook.book")
@@ -34,13 +37,19 @@ class CachedBook(BookView):
     def __init__(self, layout: Layout, settings: Settings, clock: Clock | None) -> None:
         super().__init__(layout, settings, clock)
         self._flights = _Flights()
+        self._reserve = Reserve(layout.root, settings.log.reserve_mb)
         is_json = settings.cache.store == "json"
         interval_ms = settings.cache.flush_interval_ms
         self._cache_file = CacheFile(layout, interval_ms) if is_json else None
+        self._recent = RecentEntries(self._certain_end)
 
     @abstractmethod
     def _change(self, decide: Decide) -> list[Event]:
         """Do what ``decide`` says of the state; its events, once they are on disk."""
+
+    @abstractmethod
+    def _certain_end(self) -> Position | None:
+        """Where the log ends, where it is certain that nobody has changed anything since."""
 
     @abstractmethod
     def _reading_alone(self) -> AbstractContextManager[Store]:
@@ -51,24 +60,33 @@ class CachedBook(BookView):
 
         ``fields`` are those of ``entry.Put``. With a ``base_version`` that is no longer the
         entry's nothing is written, ``conflict.detected`` is logged and VersionConflict raised.
-        Raises BadInput for what cannot be kept.
+        Raises BadInput for what cannot be kept, NoRoom where less than the reserve is free on the
+        disk.
         """
         return self._put(Put(key, value, **fields).checked())
+
+    def write_entries(self, decide: Callable[[Cache], Sequence[Write]]) -> list[Event]:
+        """Make the writes that ``decide`` asks for of the cache as it stands, with one sync; their
+        events. Nobody changes the cache in between."""
+        return self._change(lambda store, _: Writing(store.cache).events(decide(store.cache)))
 
     def invalidate(self, key: str, *, reason: str | None = None) -> bool:
         """Forget the entry of ``key``; False where there is none, and nothing is logged."""
         return bool(self._invalidate(Invalidate(key, reason=reason)))
 
-    def invalidate_dependents(self, key: str, *, reason: str | None = None) -> list[str]:
+    def invalidate_dependents(
+        self, key: str, *, reason: str | None = None, limit: int | None = None
+    ) -> list[str]:
         """Forget every entry that depends on ``key``, and what depends on those, in one change.
 
-        Returns their keys; the entry of ``key`` itself stays.
+        Returns their keys; the entry of ``key`` itself stays. With ``limit`` at most so many go,
+        the furthest from ``key`` first, so that the same call again finds the others.
         """
-        return self._invalidate(Invalidate(key, dependents=True, reason=reason))
+        return self._invalidate(Invalidate(key, dependents=True, reason=reason, limit=limit))
 
-    def dependents(self, key: str) -> list[str]:
+    def dependents(self, key: str, limit: int | None = None) -> list[str]:
         """The keys that ``invalidate_dependents`` would forget."""
-        wish = Invalidate(key, dependents=True)
+        wish = Invalidate(key, dependents=True, limit=limit).checked()
         with self._reading() as store:
             return [event["key"] for event in Writing(store.cache).events([wish])]
 
@@ -97,6 +115,8 @@ class CachedBook(BookView):
             return self._put(put, at_least_version, job_id)
 
     def _put(self, put: Put, at_least: int | None = None, job_id: str | None = None) -> Entry:
+        self._reserve.require()
+
         def decide(store: Store, _: Moment) -> list[Event]:
             writing = Writing(store.cache)
             wish = put if at_least is None else writing.at_least(put, at_least)
@@ -115,6 +135,10 @@ class CachedBook(BookView):
 
     def _cache(self, store: Store) -> Cache:
         return self._cache_file.at(store) if self._cache_file else store.cache
+
+    def entry(self, key: str) -> Entry | None:
+        """The cache entry of that key."""
+        return self._recent.get(key, super().entry)
 
     def _flush_if_due(self) -> None:
         if self._cache_file and self._cache_file.is_due:

@@ -10,18 +10,30 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from tallybook.log.folder import Seen
+
 
 class StateFiles:
     """state.db, -wal and -shm as they are now, while a connection holds them open."""
 
     def __init__(self, state: Path) -> None:
         self._state = state
-        self._names = (str(state), f"{state}-wal", f"{state}-shm")
+        self._paths = (str(state), f"{state}-wal", f"{state}-shm")
+        self._seen = Seen(state.parent)
         self._inodes = self._look()
 
     def are_replaced(self) -> bool:
         """Whether one of them was deleted or replaced since."""
-        return self._look() != self._inodes
+        try:
+            if self._seen.stands():
+                return False
+            changed_ns = self._seen.changed_ns()
+        except FileNotFoundError:  # with the whole book
+            return True
+        if self._look() != self._inodes:
+            return True
+        self._seen.note(changed_ns)
+        return False
 
     def abandon(self) -> None:
         """Take state.db away where it is still ours; under the lock, before the connection ends.
@@ -35,8 +47,8 @@ class StateFiles:
         """The inodes of the files, up to the first that is missing."""
         found: list[int] = []
         try:
-            for name in self._names:
-                found.append(os.stat(name).st_ino)  # noqa: PTH116 - a hot path
+            for path in self._paths:
+                found.append(os.stat(path).st_ino)  # noqa: PTH116 - a hot path
         except FileNotFoundError:
             return tuple(found)
         return tuple(found)

@@ -11,15 +11,14 @@ from contextlib import closing
 from pathlib import Path
 
 from tallybook.book import aside as asides
-from tallybook.book import checkpoints
+from tallybook.book import checkpoints, older
 from tallybook.book import store as stores
-from tallybook.book.checkpoints import Checkpoint
 from tallybook.book.store import Store
 from tallybook.errors import FoldRefused, LogDamaged
 from tallybook.fold import MemoryTables, apply
 from tallybook.layout import Layout
 from tallybook.log import anchor as anchors
-from tallybook.log.reader import Position, has_more, history
+from tallybook.log.reader import Position, has_more, history, reaches
 
 log = logging.getLogger("tallybook.book")
 _COMMIT_S = 0.25
@@ -47,24 +46,37 @@ def require_start(layout: Layout) -> None:
 
 
 def fold_anew(layout: Layout) -> Store:
-    """A new state.db from the newest good checkpoint and the log after it, else from the whole
-    log; under the lock. Raises LogDamaged or FoldRefused with the place."""
-    for checkpoint in checkpoints.good(layout):
+    """A new state.db from that of an older version, else from the newest good checkpoint, and the
+    log after it, else from the whole log; under the lock. Raises LogDamaged or FoldRefused with
+    the place."""
+    for kept in _kept(layout):
         aside = asides.begin_aside(layout.state)
         try:
-            _fold_after(layout, checkpoint, aside)
+            _fold_after(layout, kept, aside)
             return asides.swap_in(layout.state, aside)
         except (LogDamaged, FoldRefused, sqlite3.DatabaseError) as error:
-            log.warning("%s was passed over: %s", checkpoint.path, error)
+            log.warning("%s was passed over: %s", kept, error)
         finally:
             asides.sweep(layout.state)
     tables, position = fold_history(layout)
     return asides.write_anew(layout.state, tables, position)
 
 
-def _fold_after(layout: Layout, checkpoint: Checkpoint, aside: Path) -> None:
-    """Make ``aside`` the state of ``checkpoint`` with the log after it applied."""
-    shutil.copyfile(checkpoint.path, aside)
+def _kept(layout: Layout) -> Iterator[Path]:
+    """The files that a fold can begin with, the furthest first."""
+    upgraded = older.position(layout.state) if layout.state.exists() else None
+    if upgraded and reaches(layout, upgraded):
+        yield layout.state
+    for checkpoint in checkpoints.good(layout):
+        yield checkpoint.path
+
+
+def _fold_after(layout: Layout, kept: Path, aside: Path) -> None:
+    """Make ``aside`` the state in the file ``kept`` with the log after it applied."""
+    if older.position(kept):
+        asides.fill(aside, *older.read(kept))
+    else:
+        shutil.copyfile(kept, aside)
     store = asides.open_aside(aside)
     try:
         _apply_after(layout, store)
@@ -122,13 +134,20 @@ def in_memory(layout: Layout) -> Store:
 def from_checkpoints(layout: Layout) -> Iterator[Store]:
     """Each good checkpoint with the log after it, in memory, the newest first."""
     for checkpoint in checkpoints.good(layout):
-        kept = stores.open_read_only(checkpoint.path)
-        if kept:
-            store = asides.copy_in_memory(kept)
-            kept.connection.close()
+        store = _in_memory(checkpoint.path)
+        if store:
             try:
                 _apply_after(layout, store)
             except (LogDamaged, FoldRefused):
                 store.connection.close()
                 continue
             yield store
+
+
+def _in_memory(path: Path) -> Store | None:
+    """A copy of a kept state; None where it was removed meanwhile."""
+    kept = stores.open_read_only(path)
+    if kept is None:
+        return asides.in_memory(*older.read(path)) if older.position(path) else None
+    with closing(kept.connection):
+        return asides.copy_in_memory(kept)

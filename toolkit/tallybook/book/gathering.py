@@ -8,7 +8,7 @@ changes it did.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from tallybook.book.store import Store
@@ -16,26 +16,20 @@ from tallybook.clock import Moment
 from tallybook.event import Event
 from tallybook.job import Job
 
-Decide = Callable[[Store, Moment], Sequence[Event]]
-
-
-def _closed() -> threading.Lock:
-    lock = threading.Lock()
-    lock.acquire()
-    return lock
+Decide = Callable[[Store, Moment], Iterable[Event]]
 
 
 @dataclass
 class Ticket:
-    """A change that a thread asks for, and what became of it. ``call`` opens when it is over, or
-    when its thread is to lead."""
+    """A change that a thread asks for, and what became of it. While its thread waits, ``call`` is
+    closed; it opens when the change is over, or when the thread is to lead."""
 
     decide: Decide
     made: list[Event] = field(default_factory=list)
     leased: list[Job] = field(default_factory=list)
     error: BaseException | None = None
     is_over: bool = False
-    call: threading.Lock = field(default_factory=_closed)
+    call: threading.Lock = field(default_factory=threading.Lock)
 
 
 class Gathering:
@@ -50,11 +44,15 @@ class Gathering:
     def join(self, ticket: Ticket) -> None:
         """Wait until ``ticket`` is over; do it, with all that wait, where nobody else does."""
         with self._gate:
-            self._waiting.append(ticket)
             leads = not self._is_led
             self._is_led = True
-        if leads or self._is_called_to_lead(ticket):
-            self._lead()
+            if not leads:
+                ticket.call.acquire()
+                self._waiting.append(ticket)
+        if leads:
+            self._lead([ticket])
+        elif self._is_called_to_lead(ticket):
+            self._lead(self._all_waiting())
 
     def _is_called_to_lead(self, ticket: Ticket) -> bool:
         try:
@@ -72,9 +70,12 @@ class Gathering:
             if not ticket.call.locked():
                 self._hand_on()
 
-    def _lead(self) -> None:
+    def _all_waiting(self) -> list[Ticket]:
         with self._gate:
             tickets, self._waiting = self._waiting, []
+        return tickets
+
+    def _lead(self, tickets: list[Ticket]) -> None:
         try:
             self._do(tickets)
         finally:
@@ -83,7 +84,8 @@ class Gathering:
                     ticket.is_over = True
                 self._hand_on()
             for ticket in tickets:
-                ticket.call.release()
+                if ticket.call.locked():
+                    ticket.call.release()
 
     def _hand_on(self) -> None:
         if self._waiting:

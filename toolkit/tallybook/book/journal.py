@@ -13,10 +13,10 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from tallybook.book import aside as asides
-from tallybook.book import news
+from tallybook.book import news, withheld
 from tallybook.book import store as stores
 from tallybook.book.files import StateFiles
 from tallybook.book.folding import fold_anew
@@ -45,44 +45,65 @@ class Journal:
     go into the next transaction together.
     """
 
-    def __init__(self, layout: Layout, settings: LogSettings, clock: Clock, node: Node) -> None:
+    def __init__(
+        self, layout: Layout, settings: LogSettings, clock: Clock, node: Node, withholds: bool
+    ) -> None:
         self._layout = layout
+        self._withholds = withholds
         self._clock = clock
         self._lock = LogLock(layout.log, settings.lock_wait_s)
         self._log = Log(layout, settings, node)
         self._mutex = threading.RLock()
         self._gathering = Gathering(self._do)
         self._wake_path = str(layout.wake)
-        with self._lock.held(), stores.told(layout.state):
+        self._reading = _Reading(self)
+        self._passed: Position | None = None
+        with self._lock, stores.told(layout.state):
             self._open()
 
-    @contextmanager
-    def hold(self) -> Iterator[None]:
+    def hold(self) -> AbstractContextManager[None]:
         """Hold the lock of the log: nobody changes the book meanwhile."""
-        with self._lock.held():
-            yield
+        return self._lock
 
-    @contextmanager
-    def reading(self) -> Iterator[Store]:
+    def certain_end(self) -> Position | None:
+        """Where the log ends, where it is certain without reading that nothing came since the last
+        change of this process; asked in vain only once after each."""
+        with self._mutex:
+            if self._store.end is self._passed:
+                return None
+            end = self._store.certain_end()
+            self._passed = None if end else self._store.end
+            return end
+
+    def reading(self) -> AbstractContextManager[Store]:
         """The state, for reading; threads take turns."""
+        return self._reading
+
+    def begin_reading(self) -> Store:
+        """The state as far as the log goes, until ``end_reading``."""
         if self._files.are_replaced() or self._store.is_behind:
-            with self._lock.held(), self._mutex:
+            with self._lock, self._mutex:
                 self._follow()
                 self._replay()
-        try:
-            with self._mutex:
-                yield self._store
-        except sqlite3.DatabaseError as error:
-            with self._lock.held():
-                self._mend(error)
-            raise NotNow(
-                f"{self._layout.state} was damaged or deleted and is folded anew: ask again"
-            ) from error
+        self._mutex.acquire()
+        return self._store
+
+    def end_reading(self, error: BaseException | None) -> None:
+        """The state was read, or could not be: ``error`` says why. Raises NotNow where it was
+        damaged or deleted meanwhile."""
+        self._mutex.release()
+        if not isinstance(error, sqlite3.DatabaseError):
+            return
+        with self._lock:
+            self._mend(error)
+        raise NotNow(
+            f"{self._layout.state} was damaged or deleted and is folded anew: ask again"
+        ) from error
 
     @contextmanager
     def reading_alone(self) -> Iterator[Store]:
         """The state, for reading, while nobody changes the book."""
-        with self._lock.held(), self._mutex:
+        with self._lock, self._mutex:
             self._follow()
             self._replay()
             yield self._store
@@ -105,15 +126,18 @@ class Journal:
     def _do(self, tickets: list[Ticket]) -> None:
         """Do changes in one transaction and with one sync."""
         try:
-            with self._lock.held(), self._mutex:
+            with self._lock, self._mutex:
                 self._follow()
                 self._change_or_mend(tickets)
+                if self._store.is_behind and self._withholds:
+                    withheld.refuse(tickets, self._layout.state)
         except BaseException as error:
             for ticket in tickets:
                 ticket.error = ticket.error or error
             if not isinstance(error, TallybookError):
                 raise
-        news.tell(self._wake_path, (event for ticket in tickets for event in ticket.made))
+        made = (event for ticket in tickets for event in ticket.made)
+        news.tell(self._wake_path, made, self._store.took_news())
 
     def _change_or_mend(self, tickets: list[Ticket]) -> None:
         try:
@@ -146,18 +170,24 @@ class Journal:
             self._open()
 
     def _change_all(self, tickets: list[Ticket]) -> None:
+        store = self._store
         try:
-            with stores.told(self._layout.state), self._store.transaction():
-                self._change(tickets)
-        except _NothingToDo:
-            return
+            store.begin()
+            try:
+                is_done = self._change(tickets)
+            except BaseException:
+                store.roll_back()
+                raise
+            (store.commit if is_done else store.roll_back)()
+        except (sqlite3.OperationalError, OSError) as error:
+            raise stores.as_ours(error, self._layout.state) from error
 
     def catch_up(self) -> None:
         """Apply what the log has beyond the state: the COMMIT of another process failed."""
         with self._mutex:
             position = self._store.position()
         if has_more(self._layout, position):
-            with self._lock.held(), self._mutex:
+            with self._lock, self._mutex:
                 self._follow()
                 with stores.told(self._layout.state), self._store.transaction():
                     self._catch_up()
@@ -171,55 +201,52 @@ class Journal:
         """Close state.db under the lock, so that one process alone checkpoints its WAL."""
         if self._lock.is_closed:
             return
-        with self._lock.held(), self._mutex:
+        with self._lock, self._mutex:
             self._store.connection.close()
             self._log.close()
         self._lock.close()
 
-    def _change(self, tickets: list[Ticket]) -> None:
-        before = self._catch_up()
-        moment = self._clock.moment()
-        batch = self._opened_batch(before, moment)
-        opening = len(batch.data)
+    def _change(self, tickets: list[Ticket]) -> bool:
+        """Do changes in the open transaction; False where a segment was about to be opened, but
+        there is nothing to write into it."""
+        store, before, moment = self._store, self._catch_up(), self._clock.moment()
+        batch, opening = self._log.begin(before, moment)
+        for event, ordinal in opening:
+            apply(store, event, ordinal)
+        opened = len(batch.data)
         for ticket in tickets:
             self._decide(ticket, batch, moment)
-        if len(batch.data) > opening:
-            self._store.set_position(batch.end)
-            self._log.write(batch, before)
-        elif opening:
-            raise _NothingToDo
+        if len(batch.data) == opened:
+            return not opened
+        store.set_position(batch.end)
+        self._log.write(batch, before)
+        return True
 
     def _decide(self, ticket: Ticket, batch: Batch, moment: Moment) -> None:
+        store, made = self._store, ticket.made
         try:
-            events = ticket.decide(self._store, moment)
+            events = ticket.decide(store, moment)
         except TallybookError as error:
             ticket.error = error
             return
-        ticket.made = [self._add(batch, event) for event in events]
-        leased = (self._store.job(e["job_id"]) for e in events if e.name == "job.leased")
+        for event in events:
+            stamped, ordinal = batch.add(event)
+            apply(store, stamped, ordinal)
+            made.append(stamped)
+        leased = (store.job(event["job_id"]) for event in made if event.name == "job.leased")
         ticket.leased = [job for job in leased if job]
 
-    def _opened_batch(self, before: Position, moment: Moment) -> Batch:
-        opened = None
-        for batch, event, ordinal in self._log.begin(before, moment):
-            opened = batch
-            apply(self._store, event, ordinal)
-        if opened:
-            return opened
-        batch = self._log.batch(before, moment)
-        for event in self._log.repairs():
-            self._add(batch, event)
-        return batch
-
-    def _add(self, batch: Batch, event: Event) -> Event:
-        stamped, ordinal = batch.add(event, batch.writer)
-        apply(self._store, stamped, ordinal)
-        return stamped
-
     def _catch_up(self) -> Position:
+        end = self._store.certain_end()
+        if end:
+            return end
+        self._store.forget()
         start = position = self._store.position()
+        lost = withheld.Lost()
         for event, position in self._log.beyond(start):
             apply(self._store, event, position.ordinal)
+            lost.note(event)
+        lost.tell()
         if position != start:
             self._store.set_position(position)
         return position
@@ -246,7 +273,10 @@ class Journal:
             self._store = fold_anew(self._layout)
             with self._store.transaction():
                 end = self._catch_up()
+        self._store.ends_at = self._log.ends_at
         self._files = StateFiles(self._layout.state)
+        if self._withholds:
+            self._store.sync_commits()
         self._note_lost_end(end, lost)
 
     def _follow(self) -> None:
@@ -275,5 +305,14 @@ class Journal:
             self._log.renew("shortened", seen, lost.first_seq)
 
 
-class _NothingToDo(Exception):
-    """A segment was about to be opened, but there is nothing to write into it."""
+class _Reading(AbstractContextManager[Store]):
+    """``with`` for reading: a class, since a generator costs more than the read of a small row."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def __enter__(self) -> Store:
+        return self._journal.begin_reading()
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        self._journal.end_reading(error)

@@ -21,13 +21,16 @@ NEWS = frozenset(
     )
 )
 
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
 
-def tell(path: str, events: Iterable[Event]) -> None:
-    """Open and close the file at ``path`` where one of ``events`` leaves something to claim.
+
+def tell(path: str, events: Iterable[Event], has_more: bool = False) -> None:
+    """Open and close the file at ``path`` where one of ``events`` leaves something to claim, or
+    ``has_more`` says so.
 
     Who watches the file is woken by the close. A call that is lost costs a second at most: no
     worker waits longer than that without looking.
     """
-    if any(event.name in NEWS for event in events):
+    if has_more or not NEWS.isdisjoint([event.name for event in events]):
         with suppress(OSError):
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, FILE_MODE))
+            os.close(os.open(path, _FLAGS, FILE_MODE))

@@ -8,7 +8,8 @@ from typing import Any
 from tallybook.book.store import Store
 from tallybook.clock import Moment
 from tallybook.event import Event
-from tallybook.job import Job, Outcome
+from tallybook.job import Job
+from tallybook.outcome import Outcome
 from tallybook.settings import Settings
 
 _AT_ONCE = 32

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 from pathlib import Path
@@ -15,19 +15,32 @@ from tallybook import entry as entries
 from tallybook import layout as layouts
 from tallybook.book import store as stores
 from tallybook.book.folding import readable
+from tallybook.book.limits import Limits
 from tallybook.book.store import Store
 from tallybook.cache.contract import Cache
 from tallybook.clock import Clock, Moment, SystemClock
 from tallybook.entry import Entry, Read
-from tallybook.job import Job
+from tallybook.event import record
+from tallybook.job import WAITS_FOR_LINE, WAITS_FOR_RESOURCE, Job
 from tallybook.layout import Layout
 from tallybook.log import loss
+from tallybook.log.marks import Mark
 from tallybook.log.reader import Hole, Position
-from tallybook.log.verify import Mark
 from tallybook.log.writer import Node
+from tallybook.order import Lock
 from tallybook.queue.contract import Selection
+from tallybook.queue.ordering import Ordering
 from tallybook.settings import Settings
 from tallybook.settings import load as load_settings
+
+
+@record
+class HeldLock:
+    """A lock, until when the lease lasts that it belongs to, and for how long it is held."""
+
+    lock: Lock
+    locked_until: str | None
+    held_ms: float
 
 
 class BookView(ABC):
@@ -83,10 +96,47 @@ class BookView(ABC):
         with self._reading() as store:
             return store.queue.oldest_pending_at()
 
-    def next_due_s(self) -> float | None:
-        """Seconds until the first of the pending jobs that wait is due; None where none waits."""
+    def next_due_s(self, topics: Sequence[str] = ()) -> float | None:
+        """Seconds until a pending job may be claimed that now may not: it is due then, or the rate
+        of its topic (one of ``topics``, where they are given) lets it through; None where only
+        events can help."""
         with self._reading() as store:
-            return store.queue.next_due_s(self._clock.moment())
+            moment = self._clock.moment()
+            waits = [store.queue.next_due_s(moment)]
+            if self.settings.limited:
+                waits.append(self._frees_s(store, moment, topics))
+        return min((wait_s for wait_s in waits if wait_s is not None), default=None)
+
+    def _frees_s(self, store: Store, moment: Moment, topics: Sequence[str]) -> float | None:
+        paused = {topic for topic, status in store.queue.topics().items() if status == "paused"}
+        counts = {t: n for t, n in store.queue.counts().items() if t not in paused}
+        return Limits(store, moment, self.settings.limited, topics).frees_s(counts)
+
+    def locks(
+        self,
+        limit: int = 100,
+        *,
+        after: str = "",
+        topic: str | None = None,
+        worker: str | None = None,
+    ) -> list[HeldLock]:
+        """Who has which resource, by the name of the resource, from behind ``after`` on."""
+        moment = self._clock.moment()
+        with self._reading() as store:
+            found = store.queue.ordering.locks(after, limit, topic, worker)
+        return [HeldLock(lock, locked_until, lock.held_ms(moment)) for lock, locked_until in found]
+
+    def lock(self, resource: str) -> Lock | None:
+        """Who has a resource."""
+        with self._reading() as store:
+            return store.queue.ordering.lock(resource)
+
+    def in_the_way(self, job: Job) -> Job | None:
+        """The job that ``job`` waits for: the one at the front of its ordering key, or the one
+        that has its resource, or that stands before it for that; None where it waits for none."""
+        with self._reading() as store:
+            job_id = _in_the_way(store.queue.ordering, job)
+            return store.queue.get(job_id) if job_id else None
 
     def enqueued_since(self, ordinal: int) -> int:
         """How many jobs came after the ``ordinal``-th event of the history."""
@@ -106,8 +156,7 @@ class BookView(ABC):
         An entry whose TTL is over or whose version is below ``at_least_version`` is not given;
         ``state`` says why. With ``allow_expired`` an expired one is, and ``state`` says so.
         """
-        with self._reading() as store:
-            entry = self._cache(store).get(key)
+        entry = self.entry(key)
         if entry is None:
             return entries.NOTHING
         moment = self._clock.moment()
@@ -181,6 +230,20 @@ class ReadBook(BookView):
     def close(self) -> None:
         """Close state.db."""
         self._store.connection.close()
+
+
+def _in_the_way(ordering: Ordering, job: Job) -> str | None:
+    if job.waits_for == WAITS_FOR_LINE:
+        line = (job.topic, job.ordering_key or "")
+        ahead = ordering.fronts([line]).get(line, []) + list(ordering.firsts([line]).values())
+        return ahead[0].job_id if ahead else None
+    if job.waits_for == WAITS_FOR_RESOURCE:
+        lock = ordering.lock(job.resource or "")
+        if lock:
+            return lock.job_id
+        standing = ordering.standing([job.resource or ""])
+        return next((one.job_id for one in standing if one.topic == job.topic), None)
+    return None
 
 
 def node_of(settings: Settings) -> Node:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from tallybook.cli import output, rebuild, trace
-from tallybook.errors import BadInput
+from tallybook.cli import output, rebuild, selecting, trace
+from tallybook.errors import BadInput, IncompleteInput
 from tallybook.layout import find_book, require_book
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 HELP = "list cache entries, show one with its history, forget some, rebuild from the log"
 _LISTED = ("key", "version", "state", "origin", "pending", "ttl_s", "updated_at", "value")
 _VALUE_WIDTH = 60
+_PAST = (
+    "occurred_at", "change", "version", "job_id", "attempt", "worker", "position", "value",
+)  # fmt: skip
 _HIDDEN = ("value_json", "boot_us", "boot_id")
 
 
@@ -29,13 +33,16 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     getting = actions.add_parser("get", help="one entry, or all that the log says of its key")
     getting.add_argument("key", metavar="KEY")
-    getting.add_argument("--history", action="store_true", help="every event of the key")
+    getting.add_argument(
+        "--history", action="store_true", help="every write of the key, with who made it"
+    )
     _add_listing(actions.add_parser("list", help="entries by key"))
     _add_invalidating(actions.add_parser("invalidate", help="forget entries"))
-    rebuilding = actions.add_parser("rebuild", help="as 'tallybook rebuild'")
-    for action in (getting, rebuilding):
-        output.add_book(action)
-        output.add_json(action)
+    rebuild.add_cache(
+        actions.add_parser("rebuild", help="the cache from the log, a checkpoint or an export")
+    )
+    output.add_book(getting)
+    output.add_json(getting)
 
 
 def _add_listing(listing: argparse.ArgumentParser) -> None:
@@ -50,6 +57,7 @@ def _add_listing(listing: argparse.ArgumentParser) -> None:
 def _add_invalidating(invalidating: argparse.ArgumentParser) -> None:
     invalidating.add_argument("key", nargs="?", metavar="KEY", help="forget this entry")
     invalidating.add_argument("--depends-on", metavar="KEY", help="forget what depends on it")
+    selecting.add_bounds(invalidating, "furthest")
     invalidating.add_argument("--reason", default="by hand", help="for the log; default: by hand")
     invalidating.add_argument("--dry-run", action="store_true", help="only say what would go")
     output.add_book(invalidating)
@@ -58,7 +66,7 @@ def _add_invalidating(invalidating: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0; of ``rebuild`` also 4. Raises BadInput where the entry is not there."""
-    actions = {"get": _get, "list": _list, "invalidate": _invalidate, "rebuild": rebuild.run}
+    actions = {"get": _get, "list": _list, "invalidate": _invalidate, "rebuild": rebuild.run_cache}
     return actions[args.action](args)
 
 
@@ -77,15 +85,44 @@ def _get(args: argparse.Namespace) -> int:
 
 
 def _history(args: argparse.Namespace) -> int:
-    from tallybook.log.reader import history
+    """0; 4 where the log is damaged, with what is left. Raises BadInput where nothing is."""
+    from tallybook.recover.provenance import provenance
 
     layout = require_book(find_book(args.book))
-    found = [event for event, _ in history(layout) if event.get("key") == args.key]
-    if not found:
-        raise BadInput(f"no event in {layout.log} has the cache key {args.key!r}")
-    shown = {"key": args.key, "events": [trace.shown(event) for event in found]}
-    output.answer(shown, args.json, text=lambda: "\n".join(map(trace.line, found)))
-    return 0
+    found = provenance(layout, args.key)
+    lost = trace.lost(found.holes, found.quarantined)
+    if not found.writes:
+        kind = IncompleteInput if lost else BadInput
+        pruned = "; it was pruned" if found.pruned_seq else ""
+        told = f"no event in {layout.log} has the cache key {args.key!r}"
+        raise kind(told + pruned + (f"; {lost}" if lost else ""))
+    shown = {
+        "key": args.key,
+        "complete": found.complete,
+        "writes": [asdict(write) for write in found.writes],
+        "events": [trace.shown(event) for event in found.events],
+    }
+    output.answer(shown, args.json, text=lambda: _told_history(shown["writes"], found.pruned_seq))
+    if lost:
+        sys.stderr.write(f"tallybook: {lost}\n")
+    return 0 if found.complete else rebuild.INCOMPLETE
+
+
+def _told_history(writes: list[dict[str, Any]], pruned_seq: int) -> str:
+    rows = [
+        write
+        | {
+            "change": write["event"].removeprefix("cache."),
+            "position": f"{write['segment'][:8]} seq {write['seq']}",
+            "value": (write["reason"] or "")
+            if write["value"] is None
+            else json.dumps(write["value"], ensure_ascii=False)[:_VALUE_WIDTH],
+        }
+        for write in writes
+    ]
+    told = output.table(rows, _PAST)
+    pruned = f"earlier writes may be in the lines up to seq {pruned_seq}, which were pruned"
+    return told + (f"\n{pruned}" if pruned_seq else "")
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -95,13 +132,14 @@ def _list(args: argparse.Namespace) -> int:
         raise BadInput(f"--limit {args.limit}: use a number from 1 up")
     with Book.read(find_book(args.book)) as book:
         found = book.entries(
-            args.limit,
+            args.limit + 1,
             prefix=args.prefix,
             pending=args.pending or None,
             expired=args.expired or None,
         )
-        rows = [_shown(entry, book.moment()) for entry in found]
-    output.answer({"entries": rows}, args.json, text=lambda: _table(rows))
+        moment = book.moment()
+    shown = output.listed("entries", found, args.limit, lambda entry: _shown(entry, moment))
+    output.answer(shown, args.json, text=lambda: _table(shown))
     return 0
 
 
@@ -111,9 +149,14 @@ def _invalidate(args: argparse.Namespace) -> int:
 
     if (args.key is None) == (args.depends_on is None):
         raise BadInput("give a KEY or --depends-on KEY, one of them")
+    if args.key is not None and (args.limit is not None or args.all):
+        raise BadInput("--limit and --all go with --depends-on: a KEY is one entry")
+    selecting.check_bounds(args)
     checked_text("--reason", args.reason)
     with Book.open(find_book(args.book), create=False) as book:
-        keys = _would_go(book, args) if args.dry_run else _gone(book, args)
+        would_go = _would_go(book, args)
+        selecting.require_few(args, len(would_go), "entries depend on it", "forget")
+        keys = would_go if args.dry_run else _gone(book, args)
     if args.key is not None and not keys:
         raise BadInput(f"no cache entry {args.key!r}; see: tallybook cache list")
     shown = {"invalidated": keys, "dry_run": args.dry_run}
@@ -123,13 +166,13 @@ def _invalidate(args: argparse.Namespace) -> int:
 
 def _would_go(book: Book, args: argparse.Namespace) -> list[str]:
     if args.depends_on is not None:
-        return book.dependents(args.depends_on)
+        return book.dependents(args.depends_on, args.limit)
     return [args.key] if book.entry(args.key) else []
 
 
 def _gone(book: Book, args: argparse.Namespace) -> list[str]:
     if args.depends_on is not None:
-        return book.invalidate_dependents(args.depends_on, reason=args.reason)
+        return book.invalidate_dependents(args.depends_on, reason=args.reason, limit=args.limit)
     return [args.key] if book.invalidate(args.key, reason=args.reason) else []
 
 
@@ -139,11 +182,14 @@ def _shown(entry: Entry, moment: Moment) -> dict[str, Any]:
     return shown | {"depends_on": list(entry.depends_on), "state": state, "value": entry.value}
 
 
-def _table(rows: list[dict[str, Any]]) -> str:
-    if not rows:
+def _table(shown: dict[str, Any]) -> str:
+    if not shown["entries"]:
         return "no cache entries match"
-    short = [row | {"value": _words(row["value"])[:_VALUE_WIDTH]} for row in rows]
-    return output.table([row | {"pending": _yes(row["pending"])} for row in short], _LISTED)
+    rows = [
+        row | {"value": _words(row["value"])[:_VALUE_WIDTH], "pending": _yes(row["pending"])}
+        for row in shown["entries"]
+    ]
+    return output.and_more(output.table(rows, _LISTED), shown)
 
 
 def _yes(flag: bool) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tallybook.book.changes import New
 from tallybook.cli import output
-from tallybook.errors import BadInput, TallybookError
+from tallybook.errors import BadInput, NotNow, QueueFull, TallybookError
 from tallybook.layout import find_book
 from tallybook.payload import MAX_DEPTH
 
@@ -27,6 +27,9 @@ _OPTIONS: Mapping[str, tuple[type, ...]] = {
     "expires_after_s": (int, float),
     "timeout_s": (int, float),
     "correlation_id": (str,),
+    "ordering_key": (str,),
+    "resource": (str,),
+    "keep_latest": (bool,),
 }
 
 
@@ -45,6 +48,14 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--timeout", dest="timeout_s", type=float, metavar="S", help="stop a run after so long"
     )
     parser.add_argument("--correlation-id", metavar="ID", help="carried through all events")
+    parser.add_argument(
+        "--ordering-key", metavar="K", help="jobs of one key and topic run one after the other"
+    )
+    parser.add_argument("--resource", metavar="R", help="of one resource at most one job runs")
+    parser.add_argument(
+        "--keep-latest", action="store_true", default=None,
+        help="take the place of the pending jobs of the ordering key",
+    )  # fmt: skip
     output.add_book(parser)
     output.add_json(parser)
 
@@ -54,13 +65,17 @@ def run(args: argparse.Namespace) -> int:
     from tallybook.book import Book
 
     one = None if args.topic == "-" else _one(args)
+    is_new = output.names_new_book(args.book)
     with Book.open(find_book(args.book)) as book:
         receipts = book.enqueue_many([one]) if one else _from_standard_input(book)
+    if is_new:
+        output.tell_new_book(args.book)
     new = sum(receipt.is_new for receipt in receipts)
     shown = {
         "enqueued": new,
         "deduplicated": len(receipts) - new,
         "job_ids": [receipt.job_id for receipt in receipts],
+        "superseded": [job_id for receipt in receipts for job_id in receipt.superseded],
     }
     output.answer(shown, args.json, text=lambda: _told(receipts, new))
     return 0
@@ -96,15 +111,18 @@ def _from_standard_input(book: Book) -> list[Receipt]:
 
 def _take(book: Book, chunk: list[bytes], before: int) -> list[Receipt]:
     """Enqueue a chunk of lines with one sync; where a line is bad, none of the chunk is taken."""
-    new = []
+    new: dict[int, New] = {}
     for number, raw in enumerate(chunk, before + 1):
         if raw.strip():
             try:
-                new.append(_line(raw))
-                new[-1].checked(book.settings)
+                new[number] = _line(raw)
+                new[number].checked(book.settings)
             except BadInput as error:
                 raise BadInput(f"standard input line {number}: {error}") from None
-    return book.enqueue_many(new)
+    try:
+        return book.enqueue_many(list(new.values()))
+    except QueueFull as error:
+        raise NotNow(f"standard input line {list(new)[error.place]}: {error}") from None
 
 
 def _line(raw: bytes) -> New:
@@ -129,8 +147,9 @@ def _check_option(name: str, value: Any) -> None:
         return
     if name not in _OPTIONS:
         raise BadInput(f"no field {name!r}; there are topic, payload, {', '.join(_OPTIONS)}")
-    if isinstance(value, bool) or not isinstance(value, _OPTIONS[name]):
-        raise BadInput(f"{name}: {value!r} is not {_OPTIONS[name][-1].__name__}")
+    kinds = _OPTIONS[name]
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        raise BadInput(f"{name}: {value!r} is not {kinds[-1].__name__}")
 
 
 def _json(text: str, what: str) -> Any:
@@ -145,5 +164,8 @@ def _json(text: str, what: str) -> Any:
 def _told(receipts: list[Receipt], new: int) -> str:
     if len(receipts) == 1:
         note = "" if new else "  (already there under this key)"
+        note += "".join(f"\n{job_id}  (superseded)" for job_id in receipts[0].superseded)
         return f"{receipts[0].job_id}{note}"
-    return f"{new} enqueued, {len(receipts) - new} already there"
+    superseded = sum(len(receipt.superseded) for receipt in receipts)
+    note = f", {superseded} superseded" if superseded else ""
+    return f"{new} enqueued, {len(receipts) - new} already there{note}"

@@ -14,11 +14,12 @@ from typing import IO, TYPE_CHECKING, Any
 from tallybook.cli import output, selecting
 from tallybook.errors import BadInput
 from tallybook.job import Job, Status
-from tallybook.layout import FILE_MODE, find_book
+from tallybook.layout import FILE_MODE, Layout, find_book
 
 if TYPE_CHECKING:
     from tallybook.book import BookView, Selection
 
+_Row = dict[str, Any]
 _PAGE = 500
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _JSON = ("payload_json", "result_json")
@@ -31,6 +32,9 @@ def add(actions: Any) -> argparse.ArgumentParser:
     selecting.add(parser, [str(status) for status in Status])
     parser.add_argument("--format", choices=("csv", "json"), default="csv", help="default csv")
     parser.add_argument("--limit", type=int, metavar="N", help="at most so many, oldest first")
+    parser.add_argument(
+        "--traceback", action="store_true", help="with the last traceback of each, from the log"
+    )
     return parser
 
 
@@ -44,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         raise BadInput("--json answers on standard output; export to a file then")
     with Book.read(find_book(args.book)) as book:
         asked = selecting.selection(args, book)
-        jobs = _jobs(book, asked, args.limit)
+        jobs = _rows(book, _jobs(book, asked, args.limit), args)
         number = _to_output(jobs, args) if args.file == "-" else _to_file(jobs, args)
         nothing = selecting.nothing(book, args.topic)
     if args.file != "-":
@@ -60,11 +64,28 @@ def _jobs(book: BookView, asked: Selection, limit: int | None) -> Iterator[Job]:
         yield from jobs
 
 
-def _to_output(jobs: Iterator[Job], args: argparse.Namespace) -> int:
-    return _WRITERS[args.format](jobs, sys.stdout)
+def _rows(book: BookView, jobs: Iterator[Job], args: argparse.Namespace) -> Iterator[_Row]:
+    """A row a job, with its traceback where that is asked for."""
+    if not args.traceback:
+        return (job._asdict() for job in jobs)
+    found = list(jobs)
+    told = _tracebacks(book.layout, {job.job_id for job in found})
+    return (job._asdict() | {"traceback": told.get(job.job_id)} for job in found)
 
 
-def _to_file(jobs: Iterator[Job], args: argparse.Namespace) -> int:
+def _tracebacks(layout: Layout, job_ids: set[str]) -> dict[str, str]:
+    """{job id: the traceback of its last failed run that had one}, by one walk over the log."""
+    from tallybook.log.reader import history
+
+    events = (event for event, _ in history(layout) if event.get("traceback"))
+    return {e["job_id"]: e["traceback"] for e in events if e.get("job_id") in job_ids}
+
+
+def _to_output(jobs: Iterator[_Row], args: argparse.Namespace) -> int:
+    return _WRITERS[args.format](jobs, sys.stdout, args)
+
+
+def _to_file(jobs: Iterator[_Row], args: argparse.Namespace) -> int:
     """Write a file whole or not at all. Raises BadInput where it is there already."""
     path = Path(args.file)
     if path.exists():
@@ -73,7 +94,7 @@ def _to_file(jobs: Iterator[Job], args: argparse.Namespace) -> int:
     try:
         fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
         with os.fdopen(fd, "w", encoding="utf-8", newline="") as file:
-            number = _WRITERS[args.format](jobs, file)
+            number = _WRITERS[args.format](jobs, file, args)
         aside.rename(path)
     except FileNotFoundError:
         raise BadInput(f"{path.parent} is no folder; name a file in one") from None
@@ -82,12 +103,13 @@ def _to_file(jobs: Iterator[Job], args: argparse.Namespace) -> int:
     return number
 
 
-def _write_csv(jobs: Iterator[Job], file: IO[str]) -> int:
+def _write_csv(jobs: Iterator[_Row], file: IO[str], args: argparse.Namespace) -> int:
     writer = csv.writer(file)
-    writer.writerow(name.removesuffix("_json") for name in Job._fields)
+    columns = (*Job._fields, "traceback") if args.traceback else Job._fields
+    writer.writerow(name.removesuffix("_json") for name in columns)
     number = 0
     for job in jobs:
-        writer.writerow(_defused(value) for value in job)
+        writer.writerow(_defused(value) for value in job.values())
         number += 1
     return number
 
@@ -97,7 +119,7 @@ def _defused(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
-def _write_json(jobs: Iterator[Job], file: IO[str]) -> int:
+def _write_json(jobs: Iterator[_Row], file: IO[str], _: argparse.Namespace) -> int:
     number = 0
     file.write('{"jobs": [')
     for job in jobs:
@@ -107,8 +129,7 @@ def _write_json(jobs: Iterator[Job], file: IO[str]) -> int:
     return number
 
 
-def _shown(job: Job) -> dict[str, Any]:
-    fields = job._asdict()
+def _shown(fields: _Row) -> _Row:
     parsed = {name: fields.pop(name) for name in _JSON}
     return fields | {
         name.removesuffix("_json"): json.loads(text) if text else None

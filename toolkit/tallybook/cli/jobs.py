@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tallybook.cli import exporting, output, pruning, selecting, steering
+from tallybook.cli import exporting, output, pruning, releasing, selecting, steering
 from tallybook.errors import BadInput
 from tallybook.job import Job, Status
 from tallybook.layout import find_book
@@ -32,12 +32,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     showing.add_argument(
         "--history", action="store_true", help="with its events; of a dead letter always"
     )
-    releasing = actions.add_parser("release", help="take the lease of a job from its holder")
-    releasing.add_argument("job_id", metavar="ID")
-    releasing.add_argument("--reason", default="by hand", help="for the log; default: by hand")
-    releasing.add_argument("--force", action="store_true", help="also from a worker that lives")
+    dropping = actions.add_parser("release", help="take the lease of a job from its holder")
+    dropping.add_argument("job_id", metavar="ID")
+    releasing.add(dropping)
     steered = (*steering.add(actions), exporting.add(actions))
-    for action in (listing, showing, releasing, *steered, pruning.add(actions)):
+    for action in (listing, showing, dropping, *steered, pruning.add(actions)):
         output.add_book(action)
         output.add_json(action)
 
@@ -60,10 +59,10 @@ def _list(args: argparse.Namespace) -> int:
     if args.limit < 1:
         raise BadInput(f"--limit {args.limit}: use a number from 1 up")
     with Book.read(find_book(args.book)) as book:
-        jobs = book.selected(selecting.selection(args, book), args.limit)
+        jobs = book.selected(selecting.selection(args, book), args.limit + 1)
         nothing = selecting.nothing(book, args.topic)
-    shown = {"jobs": [_shown(job) for job in jobs]}
-    output.answer(shown, args.json, text=lambda: _table(jobs) if jobs else nothing)
+    shown = output.listed("jobs", jobs, args.limit, _shown)
+    output.answer(shown, args.json, text=lambda: _table(shown) if jobs else nothing)
     return 0
 
 
@@ -72,7 +71,8 @@ def _show(args: argparse.Namespace) -> int:
 
     with Book.read(find_book(args.book)) as book:
         job = _known(book.job(args.job_id), args.job_id)
-    shown = _shown(job)
+        ahead = book.in_the_way(job)
+    shown = _shown(job) | (_behind(ahead) if ahead else {})
     if job.status == Status.DEAD or args.history:
         shown |= _history(find_book(args.book), job.job_id)
     output.answer(shown, args.json, text=lambda: _told(shown))
@@ -81,23 +81,14 @@ def _show(args: argparse.Namespace) -> int:
 
 def _release(args: argparse.Namespace) -> int:
     from tallybook.book import Book
-    from tallybook.payload import checked_text
-    from tallybook.worker.sign import is_alive
 
-    reason = checked_text("--reason", args.reason) or ""
     with Book.open(find_book(args.book), create=False) as book:
         job = _known(book.job(args.job_id), args.job_id)
         if job.status != Status.LEASED:
             raise BadInput(f"job {job.job_id} is {job.status}: it has no lease to release")
-        if is_alive(book, job.locked_by or "") and not args.force:
-            raise BadInput(
-                f"job {job.job_id} is held by worker {job.locked_by}, which lives; stop that "
-                "worker, or take the lease with --force: the job may then run twice at once"
-            )
-        released = book.release_by_hand(job, reason)
+        released = releasing.release(book, job, f"job {job.job_id}", args)
     shown = {"job_id": job.job_id, "released": released, "worker": job.locked_by}
-    ended = "its lease has ended meanwhile"
-    output.answer(shown, args.json, text=lambda: "released" if released else ended)
+    output.answer(shown, args.json, text=lambda: releasing.told(released))
     return 0
 
 
@@ -113,11 +104,20 @@ def _shown(job: Job) -> dict[str, Any]:
     return shown | {"payload": job.payload, "result": result}
 
 
-def _table(jobs: list[Job]) -> str:
-    rows = [_shown(job) for job in jobs]
-    for row in rows:
-        row["last_error"] = (row["last_error"] or "-")[:_LAST_ERROR_WIDTH]
-    return output.table(rows, _LISTED)
+def _behind(ahead: Job) -> dict[str, Any]:
+    """The job that a job waits for, as it stands."""
+    held = {"worker": ahead.locked_by, "locked_until": ahead.locked_until}
+    named = {"job_id": ahead.job_id, "topic": ahead.topic, "status": ahead.status}
+    return {"behind": named | (held if ahead.locked_by else {})}
+
+
+def _table(shown: dict[str, Any]) -> str:
+    rows = [
+        row | {"last_error": (row["last_error"] or "-")[:_LAST_ERROR_WIDTH]}
+        for row in shown["jobs"]
+    ]
+    waits = ("waits_for",) if any(row["waits_for"] for row in rows) else ()
+    return output.and_more(output.table(rows, (*_LISTED, *waits)), shown)
 
 
 def _history(root: Path, job_id: str) -> dict[str, Any]:

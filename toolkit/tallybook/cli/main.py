@@ -9,10 +9,10 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import tallybook
-from tallybook.cli.output import plain
+from tallybook.cli.output import Progress, plain
 from tallybook.errors import BadInput, TallybookError
 from tallybook.payload import visible
 
@@ -22,6 +22,7 @@ COMMANDS = {
     "worker": "run the handlers of a module on the jobs of a book",
     "status": "what stands where now: jobs, workers, alerts",
     "jobs": "list, show, export, requeue, discard, cancel or release jobs",
+    "locks": "list the resources that leased jobs have, or release one",
     "topic": "list, pause, resume or drain topics",
     "trace": "every event of one job or correlation id, in order",
     "log": "verify, follow or prune the log of a book",
@@ -48,6 +49,14 @@ class _Plain(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         return plain(super().format(record))
+
+
+class _AboveProgress(logging.StreamHandler[TextIO]):
+    """Lines that stand above the line of progress, where a terminal shows one."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        Progress.give_way()
+        super().emit(record)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -109,7 +118,7 @@ def _disk_said(error: OSError) -> int:
 
 def _log_to_stderr() -> None:
     """Warnings of ours go to standard error; what libraries log stays with them."""
-    handler = logging.StreamHandler()
+    handler = _AboveProgress(sys.stderr)
     handler.setFormatter(_Plain("tallybook: %(message)s"))
     ours = logging.getLogger("tallybook")
     ours.handlers[:] = [handler]

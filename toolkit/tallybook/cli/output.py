@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from tallybook.errors import TallybookError
+from tallybook.layout import find_book, is_book
 from tallybook.payload import visible
 
+T = TypeVar("T")
 _PERIOD_S = 0.1
 
 
@@ -29,6 +32,18 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="answer with one JSON object")
 
 
+def names_new_book(given: str | None) -> bool:
+    """Whether ``--book`` or TALLYBOOK_BOOK, which may be mistyped, names a book to be made."""
+    named = bool(given or os.environ.get("TALLYBOOK_BOOK"))
+    return named and not is_book(find_book(given))
+
+
+def tell_new_book(given: str | None) -> None:
+    """Say where a new book is."""
+    where = plain(str(find_book(given).absolute()))
+    sys.stderr.write(f"tallybook: made a new book at {where}\n")
+
+
 def answer(shown: Mapping[str, Any], as_json: bool, text: Callable[[], str]) -> None:
     """Print ``shown`` as JSON, or what ``text`` makes for a person."""
     line = json.dumps(shown, ensure_ascii=False, indent=1) if as_json else plain(text())
@@ -39,6 +54,16 @@ def answer(shown: Mapping[str, Any], as_json: bool, text: Callable[[], str]) -> 
         raise
     except OSError as error:
         raise TallybookError(f"standard output: {error.strerror}") from error
+
+
+def listed(name: str, found: Sequence[T], limit: int, show: Callable[[T], Any]) -> dict[str, Any]:
+    """The first ``limit`` of ``found`` as ``name``; ``more`` says whether there are others."""
+    return {name: [show(one) for one in found[:limit]], "more": len(found) > limit}
+
+
+def and_more(text: str, shown: Mapping[str, Any]) -> str:
+    """A list as text, which says where there are others than those shown."""
+    return f"{text}\nand more: see --limit" if shown["more"] else text
 
 
 def plain(text: str) -> str:
@@ -86,6 +111,8 @@ def _is_number(value: Any) -> bool:
 class Progress:
     """One line on a terminal that says how far ``label`` is; silent in a pipe."""
 
+    _drawn: Progress | None = None
+
     def __init__(self, label: str, total: int | None = None) -> None:
         self._label = label
         self._total = total
@@ -105,6 +132,13 @@ class Progress:
         sys.stderr.write("\r" + line.ljust(self._width))
         sys.stderr.flush()
         self._width = len(line)
+        Progress._drawn = self
+
+    @classmethod
+    def give_way(cls) -> None:
+        """Take the line that is drawn off the terminal; it comes again when it is next shown."""
+        if cls._drawn and cls._drawn._width:
+            sys.stderr.write("\r" + " " * cls._drawn._width + "\r")
 
     def close(self) -> None:
         """End the line."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _LONGEST_S = 36_500 * 86400
+UNBOUNDED = 100
 _AGE = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)([smhdw])")
 
 
@@ -28,6 +29,29 @@ def add(parser: argparse.ArgumentParser, statuses: Sequence[str]) -> None:
         "--older-than", metavar="AGE", help="last changed so long ago or earlier, as 90s 5m 2h 7d"
     )
     parser.add_argument("--newer-than", metavar="AGE", help="last changed since then")
+
+
+def add_bounds(parser: argparse.ArgumentParser, first: str) -> None:
+    """How many may be taken: of more than ``UNBOUNDED`` one of the two must be given."""
+    parser.add_argument("--limit", type=int, metavar="N", help=f"at most so many, {first} first")
+    parser.add_argument("--all", action="store_true", help="however many they are")
+
+
+def check_bounds(args: argparse.Namespace) -> None:
+    """Raises BadInput for bounds that bound nothing, or contradict each other."""
+    if args.limit is not None and args.limit < 1:
+        raise BadInput(f"--limit {args.limit}: use a number from 1 up")
+    if args.limit is not None and args.all:
+        raise BadInput("give --limit or --all, not both")
+
+
+def require_few(args: argparse.Namespace, found: int, what: str, rule: str) -> None:
+    """Raises BadInput where ``found`` are more than one takes without having said how many."""
+    if found > UNBOUNDED and args.limit is None and not args.all:
+        raise BadInput(
+            f"more than {UNBOUNDED} {what}; say how many to {rule} with --limit N, or --all "
+            "(--all --dry-run counts them)"
+        )
 
 
 def is_asked(args: argparse.Namespace) -> bool:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from tallybook.book import Book, Selection
 
 _A_CHANGE = 500
-_UNBOUNDED = 100
 _MOST_IDS = 1000
 _WHAT = {
     "requeue": "dead or cancelled jobs are pending again, with all their attempts",
@@ -41,8 +40,7 @@ def _add(actions: Any, rule: str, what: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = actions.add_parser(rule, help=what)
     parser.add_argument("job_ids", nargs="*", metavar="ID", help="these jobs; else by filter")
     selecting.add(parser, steering.FITTING[rule])
-    parser.add_argument("--limit", type=int, metavar="N", help="at most so many, oldest first")
-    parser.add_argument("--all", action="store_true", help="however many they are")
+    selecting.add_bounds(parser, "oldest")
     parser.add_argument("--reason", default="by hand", help="for the log; default: by hand")
     parser.add_argument("--dry-run", action="store_true", help="say how many; change nothing")
     return parser
@@ -61,6 +59,8 @@ def run(args: argparse.Namespace) -> int:
         nothing = selecting.nothing(book, args.topic)
     shown = {"dry_run": args.dry_run, "matched": steered.matched, "job_ids": steered.job_ids}
     shown |= {name: steered.counts[f"job.{name}"] for name in _EVENTS[args.action]}
+    if args.action == "requeue":
+        shown["passed_over"] = 0 if args.dry_run else steered.passed_over
     output.answer(shown, args.json, text=lambda: _told(args, steered, nothing))
     return 0
 
@@ -71,12 +71,14 @@ class _Steered:
     job_ids: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
 
+    @property
+    def passed_over(self) -> int:
+        """Jobs that matched and to which nothing was done."""
+        return self.matched - self.counts.total()
+
 
 def _check(args: argparse.Namespace) -> None:
-    if args.limit is not None and args.limit < 1:
-        raise BadInput(f"--limit {args.limit}: use a number from 1 up")
-    if args.limit is not None and args.all:
-        raise BadInput("give --limit or --all, not both")
+    selecting.check_bounds(args)
     if args.job_ids and (selecting.is_asked(args) or args.limit is not None or args.all):
         raise BadInput("give ids, or filters with --limit or --all, not both")
 
@@ -121,22 +123,15 @@ def _selected(book: Book, args: argparse.Namespace) -> Iterator[list[Job]]:
     statuses = [args.status] if args.status else _unless_told(args.action)
     selections = [replace(asked, status=status) for status in statuses]
     if args.limit is None and not args.all:
-        _require_few(book, args.action, selections)
+        few = selecting.UNBOUNDED + 1
+        found = sum(len(book.selected(selection, few)) for selection in selections)
+        selecting.require_few(args, found, "jobs match", args.action)
     return _pages(book, selections, args.limit)
 
 
 def _unless_told(rule: str) -> tuple[str, ...]:
     """Requeue takes dead letters alone unless cancelled jobs are asked for."""
     return steering.FITTING[rule][:1] if rule == "requeue" else steering.FITTING[rule]
-
-
-def _require_few(book: Book, rule: str, selections: list[Selection]) -> None:
-    found = sum(len(book.selected(selection, _UNBOUNDED + 1)) for selection in selections)
-    if found > _UNBOUNDED:
-        raise BadInput(
-            f"more than {_UNBOUNDED} jobs match; say how many to {rule} with --limit N, or --all "
-            "(--dry-run counts them)"
-        )
 
 
 def _pages(book: Book, selections: list[Selection], limit: int | None) -> Iterator[list[Job]]:
@@ -155,4 +150,7 @@ def _told(args: argparse.Namespace, steered: _Steered, nothing: str) -> str:
     if args.dry_run:
         return f"{output.counted(steered.matched, 'job')} would be taken; nothing was changed"
     counts = (f"{steered.counts[f'job.{name}']:,} {name}" for name in _EVENTS[args.action])
-    return ", ".join(counts).replace("cancel_requested", "told to stop")
+    words = ", ".join(counts).replace("cancel_requested", "told to stop")
+    if args.action == "requeue" and steered.passed_over:
+        words += f", {steered.passed_over:,} passed over: another job has their idempotency key"
+    return words

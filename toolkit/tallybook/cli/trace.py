@@ -6,16 +6,13 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tallybook.cli import output
 from tallybook.errors import BadInput, IncompleteInput
 from tallybook.event import Event
 from tallybook.layout import Layout, find_book, is_book, require_book
 from tallybook.payload import visible
-
-if TYPE_CHECKING:
-    from tallybook.log.reader import Damage
 
 INCOMPLETE = 4
 HELP = "every event of one job or correlation id, in order"
@@ -40,15 +37,15 @@ def run(args: argparse.Namespace) -> int:
     layout = require_book(root)
     job_ids, damage = {args.id}, Damage()
     found = [e for e, _ in history(layout, None, damage) if _concerns(e, args.id, job_ids)]
-    lost = _lost(damage)
+    missing = lost(len(damage.holes), damage.quarantined)
     if not found:
-        kind = IncompleteInput if lost else BadInput
-        raise kind(f"no event in {layout.log} has the id {args.id!r}{lost and f'; {lost}'}")
-    told = {"id": args.id, "complete": not lost, "events": [shown(event) for event in found]}
+        kind = IncompleteInput if missing else BadInput
+        raise kind(f"no event in {layout.log} has the id {args.id!r}{missing and f'; {missing}'}")
+    told = {"id": args.id, "complete": not missing, "events": [shown(event) for event in found]}
     output.answer(told, args.json, text=lambda: "\n".join(map(line, found)))
-    if lost:
-        sys.stderr.write(f"tallybook: {lost}\n")
-    return INCOMPLETE if lost else 0
+    if missing:
+        sys.stderr.write(f"tallybook: {missing}\n")
+    return INCOMPLETE if missing else 0
 
 
 def _without_log(book: Path, args: argparse.Namespace) -> int:
@@ -67,13 +64,12 @@ def _without_log(book: Path, args: argparse.Namespace) -> int:
     return INCOMPLETE if notes else 0
 
 
-def _lost(damage: Damage) -> str:
+def lost(holes: int, quarantined: int) -> str:
     """What a damaged log left out, in words; empty of a whole one."""
-    if not damage.holes and not damage.quarantined:
+    if not holes and not quarantined:
         return ""
-    holes = output.counted(len(damage.holes), "hole")
-    lines = output.counted(damage.quarantined, "damaged line")
-    return f"the log has {holes} and {lines}: events may be missing; see: tallybook log verify"
+    told, lines = output.counted(holes, "hole"), output.counted(quarantined, "damaged line")
+    return f"the log has {told} and {lines}: events may be missing; see: tallybook log verify"
 
 
 def _concerns(event: Event, sought: str, job_ids: set[str]) -> bool:

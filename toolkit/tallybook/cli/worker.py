@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import socket
 import sys
@@ -42,6 +43,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Work until stopped or drained; 0 then, 130 after Ctrl-C."""
+    if sys.stderr.isatty():
+        logging.getLogger("tallybook.worker").setLevel(logging.INFO)
     return _parent(args) if args.processes is not None else _worker(args)
 
 
@@ -55,6 +58,8 @@ def _parent(args: argparse.Namespace) -> int:
     command += ["--topics", args.topics, "--book", str(find_book(args.book))]
     command += ["--drain"] * args.drain
     name = args.name or new_worker_id(socket.gethostname())
+    if output.names_new_book(args.book):
+        output.tell_new_book(args.book)
     return Parent(command, name, args.processes, drain=args.drain).run()
 
 
@@ -76,6 +81,8 @@ def _worker(args: argparse.Namespace) -> int:
         parent_pid=int(parent_pid) if parent_pid.isdigit() else None,
     )
     worker.stop_on_signals()
+    if output.names_new_book(args.book) and not parent_pid:
+        output.tell_new_book(args.book)
     return _watched(worker, is_shown=not parent_pid and sys.stderr.isatty())
 
 

@@ -10,42 +10,44 @@ from tallybook.log.chain import NO_HASH, Position, link
 
 
 class Batch:
-    """The lines that follow ``before`` in the segment at ``path``, which ``fresh`` says is new.
+    """The lines that follow ``before`` in the segment at ``path``, which ``fresh`` says is new;
+    those of another ``writer`` than before begin a new life of the log.
 
     Running totals instead of a position a line: a queue writes many.
     """
 
-    def __init__(self, path: Path, fresh: bool, moment: Moment, before: Position) -> None:
+    def __init__(
+        self, path: Path, fresh: bool, moment: Moment, before: Position, writer: str = ""
+    ) -> None:
         self.path = path
         self.fresh = fresh
         self.data = bytearray()
-        self.writer = before.writer
-        self._name = path.name
-        self._occurred_at = moment.wall()
-        self._boot_us, self._boot_id = moment.boot_us, moment.boot_id
-        self._seq, self._hash, self._ordinal = before.seq, before.hash, before.ordinal
-        self._offset = before.offset if before.segment == self._name else 0
+        self.writer = writer or before.writer
+        self.name = path.name if fresh else before.segment
+        self._moment = (moment.wall(), moment.boot_us, moment.boot_id)
+        goes_on = self.writer == before.writer
+        self._seq, self._hash = (before.seq, before.hash) if goes_on else (0, NO_HASH)
+        self._ordinal = before.ordinal
+        self._offset = 0 if fresh else before.offset
 
     @property
     def end(self) -> Position:
         """The place behind the last line."""
         return Position(
-            writer=self.writer,
-            seq=self._seq,
-            hash=self._hash,
-            segment=self._name,
-            offset=self._offset + len(self.data),
-            ordinal=self._ordinal,
-            boot_id=self._boot_id,
+            self.writer,
+            self._seq,
+            self._hash,
+            self.name,
+            self._offset + len(self.data),
+            self._ordinal,
+            self._moment[2],
         )
 
-    def add(self, event: Event, writer: str) -> tuple[Event, int]:
-        """Stamp ``event`` as the next of ``writer``; returns it with its ordinal in the history."""
-        if writer != self.writer:
-            self.writer, self._seq, self._hash = writer, 0, NO_HASH
+    def add(self, event: Event) -> tuple[Event, int]:
+        """Stamp ``event`` as the next; returns it with its ordinal in the history."""
         self._seq += 1
         self._ordinal += 1
-        stamped = event.stamped(self._seq, writer, self._occurred_at, self._boot_us, self._boot_id)
+        stamped = event.stamped(self._seq, self.writer, *self._moment)
         line = encode(stamped)
         self._hash = link(self._hash, line)
         self.data += line

@@ -83,12 +83,14 @@ def rename(source: Path, target: Path, name: str) -> None:
     source.replace(target)
 
 
-def write_all(fd: int, data: bytes, name: str = "file") -> None:
+def write_all(fd: int, data: bytes | bytearray, name: str = "file") -> None:
     """Write all of ``data``; raises OSError when the disk takes only a part."""
     if _hook is not None and (fault := _hook("write", name)):
         _write(fd, data[: len(data) // 2])
         faults.strike(fault)
-    _write(fd, data)
+    written = os.write(fd, data)
+    if written < len(data):
+        _write(fd, data[written:])
 
 
 def make_folder(folder: Path, mode: int) -> None:
@@ -107,7 +109,7 @@ def _strikes(kind: str, name: str) -> bool:
     return fault is not None
 
 
-def _write(fd: int, data: bytes) -> None:
+def _write(fd: int, data: bytes | bytearray) -> None:
     written = os.write(fd, data)
     while written < len(data):
         written += os.write(fd, data[written:])

@@ -28,7 +28,8 @@ class IntervalSync:
     def wrote(self, fd: int) -> None:
         """Something unsynced was written to ``fd``, which stays open until ``sync`` is called."""
         self._fd = fd
-        self._unsynced.set()
+        if not self._unsynced.is_set():
+            self._unsynced.set()
         if self._thread is None:
             self._over.clear()
             self._thread = threading.Thread(target=self._run, name="log sync", daemon=True)

@@ -12,8 +12,6 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from tallybook.errors import BadInput, LockHeld, TallybookError
@@ -25,7 +23,10 @@ _LONGEST_PAUSE_S = 0.005
 
 
 class LogLock:
-    """The right to append to the log in ``folder``; one for each book object."""
+    """The right to append to the log in ``folder``, held inside ``with``; one for each book object.
+
+    A class, for a queue takes it often: a generator as a context costs more than the flock.
+    """
 
     def __init__(self, folder: Path, wait_s: float) -> None:
         if folder.is_symlink():
@@ -38,8 +39,7 @@ class LogLock:
         self._mutex = _mutexes.setdefault((status.st_dev, status.st_ino), threading.Lock())
         _open_locks.add(self)
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
+    def __enter__(self) -> None:
         """Hold the lock. Raises LockHeld, which names the holder, after ``wait_s`` seconds."""
         if os.getpid() != self._pid:
             raise TallybookError(
@@ -50,11 +50,15 @@ class LogLock:
         if not self._mutex.acquire(timeout=self._wait_s):
             raise self._refusal("another thread of this process")
         try:
-            self._flock(deadline)
-            try:
-                yield
-            finally:
-                fcntl.flock(self._fd, fcntl.LOCK_UN)
+            if not self._try():
+                self._flock(deadline)
+        except BaseException:
+            self._mutex.release()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
         finally:
             self._mutex.release()
 

@@ -13,8 +13,8 @@ from tallybook.event import BadLine, decode
 from tallybook.layout import Layout
 from tallybook.log import anchor as anchors
 from tallybook.log.chain import Position
+from tallybook.log.marks import Mark, known_marks
 from tallybook.log.reader import Hole, Segment, lines, segments
-from tallybook.log.verify import Mark, known_marks
 
 
 def lost_end(layout: Layout, end: Position, state: Position) -> Hole | None:

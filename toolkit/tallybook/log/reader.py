@@ -14,8 +14,10 @@ from tallybook.errors import LogDamaged, TallybookError
 from tallybook.event import BadLine, Event, decode
 from tallybook.layout import Layout
 from tallybook.log import anchor as anchors
+from tallybook.log import torn
 from tallybook.log.chain import NO_HASH, link
 from tallybook.log.chain import Position as Position
+from tallybook.log.marks import known_marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +148,8 @@ def history(
 
     Without ``after`` it begins at the beginning, or where the log was pruned.
 
-    A torn tail ends the history. A torn or foreign line before the end raises LogDamaged or,
-    where ``damage`` is given, is noted there and passed over.
+    A torn tail or a torn write ends the history. A torn or foreign line before the end raises
+    LogDamaged or, where ``damage`` is given, is noted there and passed over.
     """
     position = after or anchors.position(layout)
     found = segments(layout)
@@ -155,15 +157,34 @@ def history(
     start = names.index(position.segment) if position.segment in names else 0
     for item in found[start:]:
         offset = position.offset if item.name == position.segment else 0
+        before: Event | None = None
         for line in _readable(item, offset, damage):
-            if not line.whole and item is found[-1]:
+            ends = item is found[-1] and is_torn(item, line, before)
+            if ends and not (line.whole and _is_seen(layout, position)):
                 return
-            event = _event(item, line, position, damage)
+            before = event = _event(item, line, position, damage)
             if event is None:
                 position = _passed_over(position, line, item.name)
                 continue
             position = advance(position, event, line, item.name)
             yield event, position
+
+
+def is_torn(item: Segment, line: Line, before: Event | None) -> bool:
+    """Whether the last segment ends before ``line``: what stands from there on was never synced.
+
+    ``before`` is the event before the line, where it was read.
+    """
+    if not line.whole or b"\0" not in line.raw:
+        return not line.whole
+    behind = (later.raw for later in lines(item.path, line.end))
+    return torn.is_torn_write(line.offset, line.raw, before, behind)
+
+
+def _is_seen(layout: Layout, position: Position) -> bool:
+    """Whether something in the book has seen lines behind ``position``."""
+    seen = [mark.seq for mark in known_marks(layout) if mark.writer == position.writer]
+    return max(seen, default=0) > position.seq
 
 
 def _readable(item: Segment, offset: int, damage: Damage | None) -> Iterator[Line]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from tallybook import packed
 from tallybook.event import BadLine, Event, decode
@@ -15,17 +13,8 @@ from tallybook.log import manifest as manifests
 from tallybook.log.anchor import Anchor
 from tallybook.log.chain import NO_HASH, link
 from tallybook.log.manifest import Manifest
-from tallybook.log.reader import Line, Segment, lines, segments
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A high-water mark: the log once reached ``seq`` of ``writer`` with ``hash``."""
-
-    source: str
-    writer: str
-    seq: int
-    hash: str
+from tallybook.log.marks import Mark
+from tallybook.log.reader import Line, Segment, is_torn, lines, segments
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,30 +60,9 @@ def verify(layout: Layout, marks: Iterable[Mark] = ()) -> Verification:
     return walk.result
 
 
-def latest_mark(layout: Layout) -> Mark | None:
-    """The high-water mark in metrics/latest.json; None where there is no such file."""
-    return _mark_in(layout.latest, "metrics/latest.json")
-
-
-def _mark_in(path: Path, source: str) -> Mark | None:
-    try:
-        raw = json.loads(path.read_bytes())
-        return Mark(source, str(raw["writer"]), int(raw["seq"]), str(raw["hash"]))
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
-        return None
-
-
 def _mark(proof: Manifest) -> Mark:
     source = proof.segment.removesuffix(SEGMENT_SUFFIX) + MANIFEST_SUFFIX
     return Mark(source, proof.writer, proof.last_seq, proof.hash)
-
-
-def known_marks(layout: Layout) -> list[Mark]:
-    """The high-water marks in metrics/latest.json and beside the checkpoints."""
-    found = [latest_mark(layout)]
-    for path in sorted(layout.checkpoints.glob("*.json")):
-        found.append(_mark_in(path, f"checkpoints/{path.name}"))
-    return [mark for mark in found if mark]
 
 
 class _Walk:
@@ -114,22 +82,23 @@ class _Walk:
             self.result.writers.append(writer)
         if item.opened:
             self._check_opened(item, item.opened)
-        else:
-            self._problem(item, Line(1, 0, b""), "does not begin with a whole log.opened")
-        line = Line(0, 0, b"", whole=False)
+        line, before = Line(0, 0, b"", whole=False), None
         try:
             for line in lines(item.path):
-                if not line.whole and last:
+                if last and is_torn(item, line, before):
                     self._torn_tail(item, line)
                     break
-                self._line(item, line, writer)
+                if not item.opened and line.number == 1:
+                    self._problem(item, line, "does not begin with a whole log.opened")
+                before = self._line(item, line, writer)
         except packed.Unreadable as error:
             self._problem(item, Line(line.number + 1, line.end, b""), str(error))
         self._check_proof(item, line)
 
     def _torn_tail(self, item: Segment, line: Line) -> None:
+        size = item.path.stat().st_size - line.offset
         self.result.warnings.append(
-            f"{item.path.name}: torn tail of {len(line.raw)} bytes, never acknowledged; "
+            f"{item.path.name}: torn tail of {size} bytes, never acknowledged; "
             "the next append cuts it"
         )
 
@@ -173,7 +142,7 @@ class _Walk:
         elif opened.get("previous_hash") != hash_so_far.hex():
             self._problem(item, first, "the hash chain breaks: a line before it was edited")
 
-    def _line(self, item: Segment, line: Line, writer: str) -> None:
+    def _line(self, item: Segment, line: Line, writer: str) -> Event | None:
         self.result.lines += 1
         seq, hash_so_far = self._ends.get(writer, (0, NO_HASH))
         hash_now = link(hash_so_far, line.raw)
@@ -182,7 +151,7 @@ class _Walk:
         except BadLine as error:
             self._ends[writer] = (seq + 1, hash_now)
             self._problem(item, line, f"{error} (after seq {seq})")
-            return
+            return None
         if event.seq != seq + 1:
             self._problem(item, line, f"seq {event.seq} where {seq + 1} is due")
         self._ends[writer] = (event.seq, hash_now)
@@ -191,6 +160,7 @@ class _Walk:
             if mark.hash != hash_now.hex():
                 told = f"the hash is not the one in {mark.source}: an edit before"
                 self._problem(item, line, told)
+        return event
 
     def _told_loss(self, item: Segment, line: Line, event: Event) -> None:
         first, last = event.get("first_lost_seq"), event.get("last_lost_seq")

@@ -23,6 +23,7 @@ from tallybook.log import identity
 from tallybook.log.batch import Batch
 from tallybook.log.chain import Position
 from tallybook.log.durable import at, sync, sync_folder, write_all
+from tallybook.log.folder import Seen
 from tallybook.log.interval import IntervalSync
 from tallybook.log.reader import history, segment
 from tallybook.settings import LogSettings
@@ -53,10 +54,10 @@ class Log:
         self._settings = settings
         self._node = node
         self._repairs: list[Event] = []
-        self._path = layout.log
+        self._seen = Seen(layout.log)
+        self._path = ("", layout.log)
         self._fd = -1
         self._open_name = ""
-        self._seen: tuple[int, int] = (0, 0)
         self._is_packed = False
         self._is_known = False
         self._known_writer = ""
@@ -64,74 +65,84 @@ class Log:
         lazy = settings.durability == "interval"
         self._interval = IntervalSync(settings.sync_interval_ms / 1000) if lazy else None
 
+    def ends_at(self, position: Position) -> bool:
+        """Whether it is certain that the log ends at ``position``, up to which it was read before.
+
+        The quick answer for the segment that is open here; False means look with ``beyond``.
+        """
+        if position.segment != self._open_name or not self._seen.stands():
+            return False
+        status = os.fstat(self._fd)
+        return status.st_size == position.offset and status.st_nlink > 0
+
     def beyond(self, position: Position) -> Iterator[tuple[Event, Position]]:
         """What the log has after ``position``: left by a crash between sync and commit.
 
         A torn tail is cut; it was never acknowledged.
         """
-        if self._looks_like(position):
+        changed_ns = self._seen.changed_ns()
+        if self._size(position) == position.offset and self._seen.is_noted(changed_ns):
+            self._seen.note(changed_ns)
             return
         self._known_writer = ""
         start = position
         for event, position in history(self._layout, position):  # noqa: B020 - the walk goes on
             yield event, position
         self._cut_torn_tail(position)
-        self._seen = self._look(position)
+        self._seen.note(self._seen.changed_ns())
+        self._size(position)
         if not self._is_known or position != start:
             self._sync_what_others_left(position)
             self._is_known = True
 
-    def begin(self, position: Position, moment: Moment) -> Iterator[tuple[Batch, Event, int]]:
-        """Open a new segment where one is due: a first, a full one, a new boot, a new writer.
+    def begin(self, position: Position, moment: Moment) -> tuple[Batch, list[tuple[Event, int]]]:
+        """A batch for the lines after ``position``, and the events that open it, each with its
+        ordinal.
 
-        Yields the batch with each event that opens it; nothing where the open segment goes on.
+        It opens a new segment where one is due: a first, a full one, a new boot, a new writer.
+        Else repairs are told in the open segment, such as a torn tail that was cut.
         """
         writer = self._known_writer = self._known_writer or self._writer()
         if not self._roll_is_due(position, moment, writer):
-            return
+            batch = Batch(self._path_of(position.segment), False, moment, position)
+            return batch, [batch.add(event) for event in self._repairs]
         following = position.seq + 1 if writer == position.writer else 1
-        batch = Batch(self._layout.segment(writer, following), True, moment, position)
-        for event in (self._opened(position, moment, writer), *self._repairs):
-            yield batch, *batch.add(event, writer)
-
-    def batch(self, position: Position, moment: Moment) -> Batch:
-        """A batch that goes on in the open segment."""
-        if self._path.name != position.segment:
-            self._path = self._layout.log / position.segment
-        return Batch(self._path, False, moment, position)
-
-    def repairs(self) -> list[Event]:
-        """Repairs to be told in the open segment, such as a torn tail that was cut."""
-        return list(self._repairs)
+        path = self._layout.segment(writer, following)
+        batch = Batch(path, True, moment, position, writer)
+        opening = (self._opened(position, moment, writer), *self._repairs)
+        return batch, [batch.add(event) for event in opening]
 
     def write(self, batch: Batch, before: Position) -> None:
         """Append the batch: one write, one sync. A failed write leaves nothing behind.
 
         With durability "interval" the sync comes later, but before a roll.
         """
-        offset = 0 if batch.fresh else before.offset
         if batch.fresh and self._interval:
             self._sync_what_others_left(before)
         at("before_append")
+        self._append(batch, 0 if batch.fresh else before.offset)
+        at("after_append")
+        if self._interval:
+            self._interval.wrote(self._fd)
+        else:
+            sync(self._fd, "segment")
+        if batch.fresh:
+            sync_folder(self._layout.log, "log folder")
+            self._is_packed = False
+            self._seen.note(self._seen.changed_ns())
+        at("after_sync")
+        self._repairs.clear()
+
+    def _append(self, batch: Batch, offset: int) -> None:
         try:
-            fd = self._descriptor(batch)
-            write_all(fd, bytes(batch.data), "segment")
+            self._open_for(batch)
+            write_all(self._fd, batch.data, "segment")
         except OSError as error:
             self._undo(batch, offset)
             kind = NoRoom if error.errno in _NO_ROOM else TallybookError
             raise kind(
                 f"{batch.path}: cannot append: {error.strerror}; nothing was changed"
             ) from error
-        at("after_append")
-        if self._interval:
-            self._interval.wrote(fd)
-        else:
-            sync(fd, "segment")
-        if batch.fresh:
-            sync_folder(self._layout.log, "log folder")
-        at("after_sync")
-        self._repairs.clear()
-        self._seen = self._look(batch.end)
 
     def renew(self, reason: str, lost: Position, first_lost_seq: int) -> None:
         """Begin a new life: the log lost ``first_lost_seq`` to ``lost.seq`` of ``lost.writer``."""
@@ -177,6 +188,12 @@ class Log:
 
     # segments
 
+    def _path_of(self, segment: str) -> Path:
+        """The path of the open segment, which is seldom another."""
+        if self._path[0] != segment:
+            self._path = (segment, self._layout.log / segment)
+        return self._path[1]
+
     def _roll_is_due(self, position: Position, moment: Moment, writer: str) -> bool:
         return (
             not position.segment
@@ -209,20 +226,20 @@ class Log:
             previous=previous,
         )
 
-    def _descriptor(self, batch: Batch) -> int:
-        if self._open_name != batch.path.name or batch.fresh:
-            self._let_go()
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
-            if batch.fresh:
-                flags |= os.O_CREAT | os.O_EXCL
-            self._fd = os.open(batch.path, flags, FILE_MODE)
-            self._open_name = batch.path.name
-            if batch.fresh:
-                at("segment_created")
-        return self._fd
+    def _open_for(self, batch: Batch) -> None:
+        if self._open_name == batch.name and not batch.fresh:
+            return
+        self._let_go()
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
+        if batch.fresh:
+            flags |= os.O_CREAT | os.O_EXCL
+        self._fd = os.open(batch.path, flags, FILE_MODE)
+        self._open_name = batch.name
+        if batch.fresh:
+            at("segment_created")
 
     def _undo(self, batch: Batch, offset: int) -> None:
-        if self._fd >= 0 and self._open_name == batch.path.name:
+        if self._fd >= 0 and self._open_name == batch.name:
             os.ftruncate(self._fd, offset)
         if batch.fresh:
             self._let_go()
@@ -243,24 +260,20 @@ class Log:
                 path.unlink()
                 self._tell("torn_tail", name[:8], None, None, size)
 
-    def _look(self, position: Position) -> tuple[int, int]:
-        """Folder time and size of the open segment: both the same means nothing came."""
+    def _size(self, position: Position) -> int:
+        """Size of the open segment; where it was closed and compressed since, all is known."""
         path = f"{self._folder}/{position.segment}"
         self._is_packed = False
         try:
-            size = os.stat(path).st_size if position.segment else 0  # noqa: PTH116 - a hot path
+            return os.stat(path).st_size if position.segment else 0  # noqa: PTH116 - a hot path
         except FileNotFoundError:
-            size, self._is_packed = position.offset, True
+            self._is_packed = True
             if not packed.packed(Path(path)).exists():
                 raise LogDamaged(
                     f"{path} is gone under a running process; "
                     "'tallybook log verify' says what is left"
                 ) from None
-        return os.stat(self._folder).st_mtime_ns, size  # noqa: PTH116 - a hot path
-
-    def _looks_like(self, position: Position) -> bool:
-        seen = self._look(position)
-        return seen[0] == self._seen[0] and seen[1] == position.offset
+            return position.offset
 
     def _tell(
         self, reason: str, writer: str, first: int | None, last: int | None, size: int | None = None
@@ -282,6 +295,7 @@ def _has_whole_line(path: Path) -> bool:
     """Whether a listed segment has one; only a whole one is compressed and gone since."""
     try:
         with path.open("rb") as file:
-            return file.readline().endswith(b"\n")
+            first = file.readline()
+            return first.endswith(b"\n") and b"\0" not in first
     except FileNotFoundError:
         return True

@@ -194,7 +194,7 @@ class Fleet(Warehouse):
         """As of one book, each with its node; and the nodes that could not be read."""
         of_nodes = [f"node {node.name}: {node.status}: {node.note}" for node in self._nodes
                     if node.status in ("no book", "unreadable")]  # fmt: skip
-        bad = [f"node {self._owner(told)}: {told}" for told in self._unreadable()]
+        bad = [f"node {self._owner(told)}: {told}" for told in self._bad_lines_told()]
         lost = [f"node {node.name}: {note}" for node in self._nodes if node.imported
                 for note in stored.notes(stored.unreadable(node.place))]  # fmt: skip
         return [*of_nodes, *bad, *lost, *self.losses]

@@ -123,7 +123,7 @@ class Warehouse:
         torn_inside = [tail for _, tail in torn if tail not in self._torn_tails]
         kept = [bad for entry in self._entries for bad in entry.quarantine]
         self._bad_lines = kept + [bad for one in verdicts for bad in one.bad] + torn_inside
-        self._not_imported = stored.unreadable(place) if self.imported else []
+        self._unreadable = stored.unreadable(place) if self.imported else []
         self.ledger = self._ledger(sum(verdict.blank for verdict in verdicts))
         if not self.ledger.rows:
             self._require_events()
@@ -165,7 +165,7 @@ class Warehouse:
 
     def _ledger(self, blank: int) -> Ledger:
         if self.imported:
-            told, bad = self.imported.counts["rows"], len(self._not_imported)
+            told, bad = self.imported.counts["rows"], len(self._unreadable)
             return Ledger(told, told - bad, 0, bad, 0)
         rows = self._rows("select count(*) from stored()")[0][0]
         doubled = self._doubled + sum(entry.doubled for entry in self._entries)
@@ -218,7 +218,7 @@ class Warehouse:
     def quarantine(self) -> polars.DataFrame:
         """One row a line that is in no model: file, line, byte_offset, reason, text."""
         bad = [asdict(line) for line in (*self._bad_lines, *self._bad_metrics)]
-        return polars.DataFrame(bad + self._not_imported, schema=_QUARANTINE)
+        return polars.DataFrame(bad + self._unreadable, schema=_QUARANTINE)
 
     @property
     def gaps(self) -> polars.DataFrame:
@@ -231,9 +231,9 @@ class Warehouse:
 
         Of a file with many bad lines the first twenty are named; ``quarantine`` has them all.
         """
-        return [*self._unreadable(), *stored.notes(self._not_imported), *self.losses]
+        return [*self._bad_lines_told(), *stored.notes(self._unreadable), *self.losses]
 
-    def _unreadable(self) -> Iterator[str]:
+    def _bad_lines_told(self) -> Iterator[str]:
         counts = Counter[str]()
         for line in self._bad_lines:
             counts[line.file] += 1

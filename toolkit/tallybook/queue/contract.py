@@ -35,19 +35,24 @@ class Queue(Protocol):
 
     def by_keys(self, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Job]:
         """{(topic, idempotency key): job} of the keys that jobs have: the open one, else the
-        newest; without payload and result."""
+        newest; without result, and of the payload but whether it is there."""
         ...
 
     def add(self, jobs: Iterable[Job]) -> None:
         """Keep new jobs."""
         ...
 
-    def change(self, jobs: Iterable[Job]) -> None:
-        """Keep the new state of jobs that are here."""
+    def change(self, jobs: Iterable[tuple[Job, Job]]) -> None:
+        """Keep the new state of jobs that are here, of each as it was read and as it is now."""
         ...
 
-    def count(self, changes: Mapping[tuple[str, str], int]) -> None:
-        """So many more jobs (less, where negative) have a status: {(topic, status): number}."""
+    def place(self, jobs: Iterable[Job]) -> None:
+        """Keep the new places of jobs that are here, in their lines and before their resources."""
+        ...
+
+    def count(self, changes: Mapping[tuple[str, str], tuple[int, int]]) -> None:
+        """So many more jobs (less, where negative) have a status: {(topic, status): (number,
+        bytes of payloads)}."""
         ...
 
     def drop(self, job_id: str) -> None:
@@ -58,8 +63,11 @@ class Queue(Protocol):
         """The open jobs that are leased, wait for an instant of boot time, or expire at one."""
         ...
 
-    def ready(self, moment: Moment, topics: Sequence[str], limit: int) -> list[Job]:
-        """Pending jobs that are due, by priority (higher first), due time, age."""
+    def ready(
+        self, moment: Moment, topics: Sequence[str], limit: int, rooms: Mapping[str, int] = ...
+    ) -> list[Job]:
+        """Pending jobs that may be claimed, by priority (higher first), due time, age; of a topic
+        at most as many as ``rooms`` has for it, of a resource one."""
         ...
 
     def late(self, moment: Moment, limit: int) -> list[Job]:

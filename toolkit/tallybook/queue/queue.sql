@@ -36,22 +36,33 @@ create table jobs (
   updated_at text not null,
   finished_at text,
   cancel_requested_at text,
+  payload_bytes integer not null,
+  line integer not null,
+  waits_for text,
   payload text not null,
   result text
 ) strict;
 create index jobs_by_key on jobs (topic, idempotency_key) where idempotency_key <> job_id;
 create index jobs_expiring on jobs (expire_boot_us) where status = 'pending' and expire_boot_us > 0;
-create index jobs_ready on jobs (priority desc, ordinal)
-  where status = 'pending' and due_boot_us = 0 and due_at = '';
-create index jobs_ready_of_topic on jobs (topic, priority desc, ordinal)
-  where status = 'pending' and due_boot_us = 0 and due_at = '';
+create index jobs_ready on jobs (topic, priority desc, ordinal)
+  where status = 'pending' and waits_for is null and due_boot_us = 0 and due_at = '';
 create index jobs_delayed on jobs (topic, priority desc, due_boot_us, ordinal)
-  where status = 'pending' and due_boot_us > 0;
+  where status = 'pending' and waits_for is null and due_boot_us > 0;
 create index jobs_dated on jobs (topic, priority desc, due_at, ordinal)
-  where status = 'pending' and due_at > '';
-create index jobs_due on jobs (due_boot_us) where status = 'pending' and due_boot_us > 0;
-create index jobs_due_at on jobs (due_at) where status = 'pending' and due_at > '';
-create index jobs_pending on jobs (ordinal) where status = 'pending';
+  where status = 'pending' and waits_for is null and due_at > '';
+create index jobs_due on jobs (due_boot_us)
+  where status = 'pending' and waits_for is null and due_boot_us > 0;
+create index jobs_due_at on jobs (due_at)
+  where status = 'pending' and waits_for is null and due_at > '';
+create index jobs_waiting on jobs (ordinal)
+  where status = 'pending' and (waits_for is not null or due_boot_us > 0 or due_at > '');
+create index jobs_in_line on jobs (topic, ordering_key, ordinal) where line > 0;
+create index jobs_at_front on jobs (topic, ordering_key) where line = 2;
+create index jobs_standing on jobs (resource)
+  where status = 'pending' and waits_for is null and resource is not null;
+create index jobs_of_resource
+  on jobs (resource, topic, due_boot_us, due_at, priority desc, ordinal)
+  where waits_for = 'resource';
 create index jobs_leased on jobs (lease_boot_us) where status = 'leased';
 create index jobs_dead on jobs (ordinal) where status = 'dead';
 create index jobs_cancelled on jobs (ordinal) where status = 'cancelled';
@@ -61,10 +72,25 @@ create table topics (
   topic text primary key,
   status text not null
 ) strict;
+create table locks (
+  resource text primary key,
+  topic text not null,
+  job_id text not null,
+  worker text not null,
+  lease_token integer not null,
+  acquired_at text not null,
+  acquired_boot text not null,
+  acquired_boot_us integer not null
+) strict;
+create table buckets (
+  topic text primary key,
+  full_us integer not null
+) strict;
 create table counts (
   topic text not null,
   status text not null,
   number integer not null,
+  bytes integer not null,
   primary key (topic, status)
 ) strict, without rowid;
 
@@ -77,13 +103,13 @@ select {columns} from jobs where job_id = ?
 select {columns} from jobs where job_id in (select value from json_each(?))
 
 -- name: by_keys
--- the jobs that hold idempotency keys, or held them last, without payload and result;
+-- the jobs that hold idempotency keys, or held them last, without result, of the payload one letter;
 -- keys: [[topic, key], …]. a job without a key of its own has its id as the key
 with asked as (
   select json_extract(value, '$[0]') as asked_topic, json_extract(value, '$[1]') as key
   from json_each(?)
 )
-select {narrow} from jobs
+select {keyed} from jobs
 where ordinal in (
   select (
     select ordinal from jobs
@@ -99,17 +125,26 @@ where ordinal in (
 order by status in ('pending', 'leased'), ordinal
 
 -- name: add
--- a new job
-insert into jobs ({columns}) values ({marks})
+-- a new job; the columns that it has
+insert into jobs ({set}) values ({marks})
+
+-- name: by_ordinals
+-- the jobs of places in the history; ordinals: [ordinal, …]
+select {columns} from jobs where ordinal in (select value from json_each(?))
 
 -- name: change
--- a known job; what enqueueing fixed never changes
+-- a known job; the columns that have changed
 update jobs set {changes} where ordinal = ?
 
+-- name: place
+-- a job takes another place in its line, or before its resource
+update jobs set line = ?, waits_for = ? where ordinal = ?
+
 -- name: count
--- so many more jobs of a topic have a status
-insert into counts (topic, status, number) values (?, ?, ?)
-on conflict (topic, status) do update set number = number + excluded.number
+-- so many more jobs of a topic have a status, with so many bytes of payloads
+insert into counts (topic, status, number, bytes) values (?, ?, ?, ?)
+on conflict (topic, status) do update
+set number = number + excluded.number, bytes = bytes + excluded.bytes
 
 -- name: drop
 -- a pruned job goes
@@ -119,7 +154,9 @@ delete from jobs where job_id = ?
 -- every job that boot time is kept of
 select {columns} from jobs where status = 'leased'
 union all
-select {columns} from jobs where status = 'pending' and due_boot_us > 0
+select {columns} from jobs indexed by jobs_waiting
+where status = 'pending' and (waits_for is not null or due_boot_us > 0 or due_at > '')
+  and due_boot_us > 0
 union all
 select {columns} from jobs
 where status = 'pending' and expire_boot_us > 0 and due_boot_us = 0
@@ -128,29 +165,50 @@ where status = 'pending' and expire_boot_us > 0 and due_boot_us = 0
 -- whether jobs are due that had to wait, by boot time and by wall time; whether a topic is paused
 select
   exists (select 1 from jobs
-    where status = 'pending' and due_boot_us > 0 and due_boot_us <= :boot_us),
+    where status = 'pending' and waits_for is null and due_boot_us > 0 and due_boot_us <= :boot_us),
   exists (select 1 from jobs
-    where status = 'pending' and due_at > '' and due_at <= :now),
+    where status = 'pending' and waits_for is null and due_at > '' and due_at <= :now),
   exists (select 1 from topics where status = 'paused')
 
 -- name: ready
--- jobs that need not wait, in claim order
+-- jobs of a topic that need not wait, in claim order
 select {columns} from jobs
-where status = 'pending' and due_boot_us = 0 and due_at = ''
+where status = 'pending' and waits_for is null and due_boot_us = 0 and due_at = '' and topic = ?
 order by priority desc, ordinal
 limit ?
 
--- name: ready_of_topic
--- the same of one topic
-select {columns} from jobs
-where status = 'pending' and due_boot_us = 0 and due_at = '' and topic = ?
+-- name: ready_keys
+-- their places in the claim order, from the index alone
+select priority, ordinal from jobs
+where status = 'pending' and waits_for is null and due_boot_us = 0 and due_at = '' and topic = ?
 order by priority desc, ordinal
 limit ?
+
+-- name: ready_priority
+-- the next lower priority of a topic whose jobs need not wait
+select max(priority) from jobs
+where status = 'pending' and waits_for is null and due_boot_us = 0 and due_at = '' and topic = ? and priority < ?
+
+-- name: heads
+-- the first job of each topic that need not wait, in claim order; topics: [topic, …]
+with firsts as (
+  select (
+    select ordinal from jobs
+    where status = 'pending' and waits_for is null and due_boot_us = 0 and due_at = '' and topic = asked.value
+    order by priority desc, ordinal
+    limit 1
+  ) as first
+  from json_each(:topics) as asked
+)
+select topic, priority, ordinal from firsts
+cross join jobs on ordinal = first
+order by priority desc, ordinal
+limit :limit
 
 -- name: delayed
 -- jobs of a topic and a priority that had to wait and are due
 select {columns} from jobs
-where status = 'pending' and due_boot_us > 0
+where status = 'pending' and waits_for is null and due_boot_us > 0
   and topic = ? and priority = ? and due_boot_us <= ?
 order by due_boot_us, ordinal
 limit ?
@@ -158,12 +216,12 @@ limit ?
 -- name: delayed_priority
 -- the next lower priority of a topic whose jobs wait
 select max(priority) from jobs
-where status = 'pending' and due_boot_us > 0 and topic = ? and priority < ?
+where status = 'pending' and waits_for is null and due_boot_us > 0 and topic = ? and priority < ?
 
 -- name: dated
 -- jobs of a topic and a priority whose hour, given by the user, has come
 select {columns} from jobs
-where status = 'pending' and due_at > ''
+where status = 'pending' and waits_for is null and due_at > ''
   and topic = ? and priority = ? and due_at <= ?
 order by due_at, ordinal
 limit ?
@@ -171,13 +229,15 @@ limit ?
 -- name: dated_priority
 -- the next lower priority of a topic whose jobs wait for an hour
 select max(priority) from jobs
-where status = 'pending' and due_at > '' and topic = ? and priority < ?
+where status = 'pending' and waits_for is null and due_at > '' and topic = ? and priority < ?
 
 -- name: pending_topics
--- topics with jobs that are pending and that are not paused
-select topic from counts
-where status = 'pending' and number > 0
-  and topic not in (select topic from topics where status = 'paused')
+-- topics with jobs that are pending
+select topic from counts where status = 'pending' and number > 0
+
+-- name: paused
+-- topics that are paused
+select topic from topics where status = 'paused'
 
 -- name: late
 -- leases that have run out; after a reboot lease_boot_us is null
@@ -205,17 +265,13 @@ select {columns} from jobs where status = 'leased' and locked_by = ?
 -- when the first of the jobs that wait is due, by boot time and by wall time
 select
   (select min(due_boot_us) from jobs
-    where status = 'pending' and due_boot_us > 0 and due_boot_us > :boot_us),
+    where status = 'pending' and waits_for is null and due_boot_us > 0 and due_boot_us > :boot_us),
   (select min(due_at) from jobs
-    where status = 'pending' and due_at > '' and due_at > :now)
+    where status = 'pending' and waits_for is null and due_at > '' and due_at > :now)
 
 -- name: counts
 -- jobs by topic and status
 select topic, status, number from counts where number > 0 order by topic, status
-
--- name: oldest_pending
--- when the oldest pending job came
-select created_at from jobs where status = 'pending' order by ordinal limit 1
 
 -- name: enqueued_since
 -- how many jobs came after an event
@@ -223,8 +279,7 @@ select count(*) from jobs where ordinal > ?
 
 -- name: select
 -- jobs that a person chose, oldest first; error is a part of its type or its words
-select {columns} from jobs {by_index}
-where {status}
+select {columns} from jobs {chosen}
   and ordinal > :after
   and (:topic is null or topic = :topic)
   and (:error is null

@@ -2,46 +2,48 @@
 
 from __future__ import annotations
 
+import heapq
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 import orjson
 
 from tallybook.clock import Moment, from_text
 from tallybook.job import Job
-from tallybook.queue.claiming import Claiming
-from tallybook.queue.columns import FIRST_CHANGING, statements_of_jobs
+from tallybook.queue.claiming import NO_ROOMS, Claiming
+from tallybook.queue.columns import additions, changes, statements_of_jobs
 from tallybook.queue.contract import Selection
+from tallybook.queue.ordering import Ordering
 
 _SQL = statements_of_jobs()
-_INDEXES = {
-    "pending": "indexed by jobs_pending",
-    "leased": "indexed by jobs_leased",
-    "dead": "indexed by jobs_dead",
-    "cancelled": "indexed by jobs_cancelled",
-    "done": "",
-}
-
-
-def _select(status: str | None) -> str:
-    """The statement for one status, by its index where it has one."""
-    text = _SQL["select"].replace("{by_index}", _INDEXES[status] if status else "")
-    return text.replace("{status}", f"status = '{status}'" if status else "true")
-
-
-_SELECT = {status: _select(status) for status in (None, *_INDEXES)}
+_CHOSEN = {
+    None: "where true",
+    "leased": "indexed by jobs_leased where status = 'leased'",
+    "dead": "indexed by jobs_dead where status = 'dead'",
+    "cancelled": "indexed by jobs_cancelled where status = 'cancelled'",
+    "done": "where status = 'done'",
+    "waiting": "indexed by jobs_waiting"
+    " where status = 'pending' and (waits_for is not null or due_boot_us > 0 or due_at > '')",
+    "ready": "indexed by jobs_ready where status = 'pending' and waits_for is null"
+    " and due_boot_us = 0 and due_at = '' and topic = :of_topic and priority = :of_priority",
+}  # each status by its index where it has one; pending is waiting, and ready for each priority
+_SELECT = {name: _SQL["select"].replace("{chosen}", words) for name, words in _CHOSEN.items()}
 SCHEMA = _SQL["schema"]
 _ORDINAL = Job._fields.index("ordinal")
 
 
 class SqliteQueue:
-    """The jobs of one book, over a connection that the book owns."""
+    """The jobs of one book, over a connection that the book owns. ``ordering`` has their lines,
+    locks and buckets."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._claiming = Claiming(connection, _SQL)
+        self.ordering = Ordering(connection, _SQL)
 
     def get(self, job_id: str) -> Job | None:
         """The job of that id."""
@@ -49,26 +51,33 @@ class SqliteQueue:
 
     def get_many(self, job_ids: Sequence[str]) -> list[Job]:
         """The jobs of those ids that are here."""
-        return self._many("get_many", (orjson.dumps(job_ids).decode(),))
+        return self._many(_SQL["get_many"], (orjson.dumps(job_ids).decode(),))
 
     def by_keys(self, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Job]:
         """{(topic, idempotency key): job} of the keys that jobs have: the open one, else the
-        newest; without payload and result."""
-        found = self._many("by_keys", (orjson.dumps(keys).decode(),))
+        newest; without result, and of the payload but whether it is there."""
+        found = self._many(_SQL["by_keys"], (orjson.dumps(keys).decode(),))
         return {(job.topic, job.idempotency_key): job for job in found}
 
     def add(self, jobs: Iterable[Job]) -> None:
         """Keep new jobs."""
-        self._connection.executemany(_SQL["add"], jobs)
+        for text, rows in additions(jobs):
+            self._connection.executemany(text, rows)
 
-    def change(self, jobs: Iterable[Job]) -> None:
-        """Keep the new state of jobs that are here."""
-        rows = [(*job[FIRST_CHANGING:], job[_ORDINAL]) for job in jobs]
-        self._connection.executemany(_SQL["change"], rows)
+    def change(self, jobs: Iterable[tuple[Job, Job]]) -> None:
+        """Keep the new state of jobs that are here, of each as it was read and as it is now."""
+        for text, rows in changes(jobs):
+            self._connection.executemany(text, rows)
 
-    def count(self, changes: Mapping[tuple[str, str], int]) -> None:
-        """So many more jobs (less, where negative) have a status: {(topic, status): number}."""
-        rows = [(*key, number) for key, number in changes.items() if number]
+    def place(self, jobs: Iterable[Job]) -> None:
+        """Keep the new places of jobs that are here, in their lines and before their resources."""
+        rows = ((job.line, job.waits_for, job.ordinal) for job in jobs)
+        self._connection.executemany(_SQL["place"], rows)
+
+    def count(self, changes: Mapping[tuple[str, str], tuple[int, int]]) -> None:
+        """So many more jobs (less, where negative) have a status: {(topic, status): (number,
+        bytes of payloads)}."""
+        rows = [(*key, *more) for key, more in changes.items() if any(more)]
         self._connection.executemany(_SQL["count"], rows)
 
     def drop(self, job_id: str) -> None:
@@ -77,27 +86,34 @@ class SqliteQueue:
 
     def timed(self) -> Iterable[Job]:
         """The open jobs that are leased, wait for an instant of boot time, or expire at one."""
-        return self._many("timed", ())
+        return self._many(_SQL["timed"], ())
 
-    def ready(self, moment: Moment, topics: Sequence[str], limit: int) -> list[Job]:
-        """Pending jobs that are due, by priority (higher first), due time, age."""
-        return self._claiming.ready(moment, topics, limit)
+    def ready(
+        self,
+        moment: Moment,
+        topics: Sequence[str],
+        limit: int,
+        rooms: Mapping[str, int] = NO_ROOMS,
+    ) -> list[Job]:
+        """Pending jobs that may be claimed, by priority (higher first), due time, age; of a topic
+        at most as many as ``rooms`` has for it, of a resource one."""
+        return self._claiming.ready(moment, topics, limit, rooms)
 
     def late(self, moment: Moment, limit: int) -> list[Job]:
         """Leased jobs whose lease has run out by boot time."""
-        return self._many("late", (moment.boot_us, limit))
+        return self._many(_SQL["late"], (moment.boot_us, limit))
 
     def expired(self, moment: Moment, limit: int) -> list[Job]:
         """Pending jobs whose time is over by boot time."""
-        return self._many("expired", (moment.boot_us, limit))
+        return self._many(_SQL["expired"], (moment.boot_us, limit))
 
     def by_age(self, after: int, limit: int) -> list[Job]:
         """Jobs from behind the ``after``-th event on, oldest first; without payload and result."""
-        return self._many("by_age", (after, limit))
+        return self._many(_SQL["by_age"], (after, limit))
 
     def held_by(self, worker: str) -> list[Job]:
         """The jobs that ``worker`` holds a lease of, run out or not."""
-        return self._many("held_by", (worker,))
+        return self._many(_SQL["held_by"], (worker,))
 
     def next_due_s(self, moment: Moment) -> float | None:
         """Seconds until the first of the pending jobs that wait is due; None where none waits."""
@@ -117,8 +133,8 @@ class SqliteQueue:
 
     def oldest_pending_at(self) -> str | None:
         """When the oldest pending job was enqueued."""
-        row = self._connection.execute(_SQL["oldest_pending"]).fetchone()
-        return row[0] if row else None
+        oldest = self.select(Selection("pending"), 1)
+        return oldest[0].created_at if oldest else None
 
     def enqueued_since(self, ordinal: int) -> int:
         """How many jobs came after the ``ordinal``-th event of the history."""
@@ -128,8 +144,20 @@ class SqliteQueue:
     def select(self, selection: Selection, limit: int, after: int = 0) -> list[Job]:
         """Jobs that came after the ``after``-th event, oldest first, at most ``limit``."""
         asked = asdict(selection) | {"limit": limit, "after": after}
-        rows = self._connection.execute(_SELECT[asked.pop("status")], asked)
-        return [Job._make(row) for row in rows]
+        status = asked.pop("status")
+        if status == "pending":
+            return self._pending(asked, limit)
+        return self._many(_SELECT[status], asked)
+
+    def _pending(self, asked: dict[str, Any], limit: int) -> list[Job]:
+        """The jobs that wait, and those of each topic and priority that are ready, by age."""
+        parts = [self._connection.execute(_SELECT["waiting"], asked)]
+        for topic in [asked["topic"]] if asked["topic"] else self._claiming.pending_topics():
+            for priority in self._claiming.priorities("ready", topic):
+                group = asked | {"of_topic": topic, "of_priority": priority}
+                parts.append(self._connection.execute(_SELECT["ready"], group))
+        rows = heapq.merge(*parts, key=itemgetter(_ORDINAL))
+        return [Job._make(row) for row in islice(rows, limit if limit >= 0 else None)]
 
     def to_cancel(self, worker: str) -> list[str]:
         """Ids of the jobs that ``worker`` holds and that are to be cancelled."""
@@ -147,5 +175,5 @@ class SqliteQueue:
         row = self._connection.execute(_SQL[name], values).fetchone()
         return Job._make(row) if row else None
 
-    def _many(self, name: str, values: tuple[Any, ...] | dict[str, Any]) -> list[Job]:
-        return [Job._make(row) for row in self._connection.execute(_SQL[name], values)]
+    def _many(self, text: str, values: tuple[Any, ...] | dict[str, Any]) -> list[Job]:
+        return [Job._make(row) for row in self._connection.execute(text, values)]

@@ -1,38 +1,52 @@
-"""Rebuild the queue and the cache from the log alone."""
+"""Rebuild the queue and the cache from the log alone, with a certificate of what is known.
+
+survey and fold what is left, with no lock, while workers go on
+→ lock → fold what came meanwhile → build state.db aside → check it → set the old one aside
+→ swap → unlock → tell the log → take jobs from holders that are gone → write the certificate
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from tallybook.book import Book, checkpoints
 from tallybook.book import aside as asides
 from tallybook.book import store as stores
-from tallybook.book.checkpoints import Checkpoint
-from tallybook.book.folding import require_start
-from tallybook.errors import FoldRefused, TallybookError
+from tallybook.book.store import Store
+from tallybook.book.view import node_of
+from tallybook.clock import Clock, SystemClock
+from tallybook.errors import TallybookError
 from tallybook.event import Event
-from tallybook.fold import MemoryTables, apply
 from tallybook.ids import parity
 from tallybook.job import Status
 from tallybook.layout import Layout, require_book
-from tallybook.log import anchor as anchors
 from tallybook.log.lock import LogLock
-from tallybook.log.reader import Damage, Hole, Position, history
+from tallybook.log.reader import Position
+from tallybook.queue.contract import Selection
+from tallybook.recover import folding, keeping
+from tallybook.recover.certificate import Certificate, Of, certify
+from tallybook.recover.folding import Folded
+from tallybook.recover.pieces import Edit
+from tallybook.recover.steps import Steps
+from tallybook.recover.survey import Loss, Survey, survey
+from tallybook.recover.survivors import survivors
+from tallybook.settings import Settings
 from tallybook.settings import load as load_settings
+from tallybook.worker import sign
 
-_PROGRESS_EVENTS = 1000
+_ALL = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """What came back. ``unknown_keys`` have no write after the last hole; ``holes`` names the
+    """What came back. ``unknown_keys`` have no write after the last damage; ``holes`` names the
     holes; ``passed_over`` are events of a damaged log that no longer fit the ones before.
 
     ``checkpoint`` is what the fold began with where the start of the log was pruned or is damaged;
-    ``payloads_lost`` are jobs that can still run, but whose payload the log was not to keep.
+    ``payloads_lost`` are jobs that can still run, but whose payload the log was not to keep;
+    ``rescued`` are jobs taken from holders that are gone. ``certificate`` and ``set_aside`` are
+    paths; None of a dry run, and where there was no old state.
     """
 
     keys: int
@@ -42,167 +56,204 @@ class Rebuilt:
     quarantined: int
     unknown_keys: int
     parity: str
-    holes: list[Hole]
+    holes: list[Loss]
+    edits: list[Edit]
+    missing_events: int
+    unknown_jobs: int
     passed_over: int
     checkpoint: str | None
     payloads_lost: int
+    rescued: int
+    certificate: str | None
+    set_aside: str | None
+    dry_run: bool
+    complete: bool
 
-    @property
-    def complete(self) -> bool:
-        """Whether the log had all that it should have."""
-        return not self.gaps and not self.quarantined
+
+def rebuild(
+    book: Path,
+    *,
+    source: Path | None = None,
+    bare: bool = False,
+    dry_run: bool = False,
+    out: Path | None = None,
+    steps: Steps | None = None,
+    clock: Clock | None = None,
+) -> Rebuilt:
+    """Fold the log of ``book`` into a new state.db and swap it in; returns what came back.
+
+    Deterministic and idempotent, for any order of the segments and with doubled lines; workers may
+    go on. The old state.db is set aside, and asked for nothing but how far it was. Where the log
+    has holes, what is left is folded, a new writer goes on and the log says which lines are lost.
+    ``source`` is a checkpoint to begin with; a pruned log without any is refused unless it may be
+    folded ``bare``. With ``dry_run`` nothing is changed; the certificate
+    goes into ``out``, if given. Raises BadInput where no book is, or nothing to rebuild from.
+    """
+    layout = require_book(Path(book))
+    act = _Rebuild(layout, source, out, steps or Steps(), clock or SystemClock(), bare)
+    return act.looked() if dry_run else act.done()
+
+
+def look(
+    book: Path,
+    *,
+    source: Path | None = None,
+    steps: Steps | None = None,
+    clock: Clock | None = None,
+) -> tuple[Certificate, Folded]:
+    """What a rebuild would bring, and its certificate; nothing is changed or written."""
+    layout = require_book(Path(book))
+    act = _Rebuild(layout, source, None, steps or Steps(), clock or SystemClock())
+    return act.seen()
 
 
 @dataclass
-class _Fold:
-    """A log folded as far as it goes."""
+class _Rebuild:
+    layout: Layout
+    source: Path | None
+    out: Path | None
+    steps: Steps
+    clock: Clock
+    bare: bool = False
 
-    tables: MemoryTables = field(default_factory=MemoryTables)
-    position: Position = field(default_factory=Position)
-    damage: Damage = field(default_factory=Damage)
-    written: dict[str, int] = field(default_factory=dict)
-    told: set[Hole] = field(default_factory=set)
-    passed_over: int = 0
-    events_read: int = 0
-    checkpoint: str | None = None
+    def seen(self) -> tuple[Certificate, Folded]:
+        """What is left, folded, and what is known of it."""
+        found, folded, end, settings = self._folded()
+        return self._certificate(found, folded, end, settings), folded
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether nothing that the fold read had a hole or a bad line."""
-        return not self.damage.holes and not self.damage.quarantined
+    def looked(self) -> Rebuilt:
+        """What a rebuild would bring; nothing is changed."""
+        certificate, _ = self.seen()
+        path = keeping.write_certificate(self.out, certificate) if self.out else None
+        return _rebuilt(certificate, path, None, 0, dry_run=True)
 
+    def done(self) -> Rebuilt:
+        """The whole act."""
+        found, folded, end, settings = self._folded()
+        lock = LogLock(self.layout.log, settings.log.lock_wait_s)
+        try:
+            with lock, stores.told(self.layout.state):
+                end = folding.follow(self.layout, found, folded, end)
+                certificate = self._certificate(found, folded, end, settings)
+                kept = self._swap(found, folded, end, certificate)
+        finally:
+            lock.close()
+        rescued = self._go_on(found, folded, certificate)
+        path = keeping.write_certificate(kept, certificate)
+        if self.out:
+            path = keeping.write_certificate(self.out, certificate)
+        keeping.drop_old(self.layout)
+        aside = str(kept) if (kept / self.layout.state.name).exists() else None
+        return _rebuilt(certificate, path, aside, rescued, dry_run=False)
 
-def rebuild(book: Path, *, progress: Callable[[int], None] | None = None) -> Rebuilt:
-    """Fold the log of ``book`` into a new state.db and swap it in; returns what came back.
+    def _folded(self) -> tuple[Survey, Folded, Position, Settings]:
+        settings = load_settings(self.layout.settings)
+        found = survey(self.layout, progress=self.steps.read)
+        if not self.source:
+            folding.require_something(self.layout, found)
+        folded = folding.fold(self.layout, found, self.steps.folded, self.source, bare=self.bare)
+        return found, folded, folding.end_of(self.layout, found, folded), settings
 
-    Deterministic and idempotent; the old state.db is asked for nothing but how far it was. Where
-    the log has holes, what is left is folded, a new writer goes on and the log says which lines
-    are lost. ``progress`` is told how many events are folded. Raises BadInput where no book is.
-    """
-    layout = require_book(book)
-    lock = LogLock(layout.log, load_settings(layout.settings).log.lock_wait_s)
-    try:
-        with lock.held(), stores.told(layout.state):
-            folded = _fold(layout, progress or (lambda _: None))
-            lost_end = _lost_end(layout, folded.position)
-            untold = [hole for hole in folded.damage.holes if hole not in folded.told]
-            if untold or lost_end:
-                layout.writer.unlink(missing_ok=True)
-            store = asides.write_anew(layout.state, folded.tables, folded.position)
-            store.connection.close()
-            layout.cache_file.unlink(missing_ok=True)
-    finally:
-        lock.close()
-    rebuilt = _rebuilt(folded, lost_end)
-    with Book.open(book) as opened:
-        for hole in untold:
-            opened.record(_repaired(hole))
-        opened.record(_told(rebuilt))
-    return rebuilt
+    def _certificate(
+        self, found: Survey, folded: Folded, end: Position, settings: Settings
+    ) -> Certificate:
+        of = Of(node_of(settings).node_id, self.clock.moment().wall(), settings)
+        found_caches = list(survivors(self.layout, folded.tables.entries))
+        return certify(of, found, folded, end, found_caches)
 
+    def _swap(self, found: Survey, folded: Folded, end: Position, certificate: Certificate) -> Path:
+        """Put the new state in place, under the lock; returns where the old one was set aside."""
+        if not found.is_whole or folded.base or folded.is_bare:
+            self.layout.writer.unlink(missing_ok=True)
 
-def _fold(layout: Layout, progress: Callable[[int], None]) -> _Fold:
-    """The log folded from its start; where that was pruned or is damaged, the state comes from the
-    newest good checkpoint and the log after it."""
-    pruned = anchors.read(layout) is not None
-    from_start = None if pruned else _fold_on(layout, _Fold(), progress)
-    if from_start and from_start.is_whole:
-        return from_start
-    for checkpoint in checkpoints.good(layout):
-        after = _fold_on(layout, _begun(checkpoint), progress)
-        if from_start is None:
-            return after
-        if after.is_whole and not after.passed_over:
-            after.damage, after.events_read = from_start.damage, from_start.events_read
-            after.damage.last_hole = 0
-            after.told = from_start.told
-            return after
-    if from_start is None:
-        require_start(layout)
-    return from_start or _Fold()
+        def check(store: Store) -> None:
+            _require_same(store, folded, end, certificate)
 
-
-def _begun(checkpoint: Checkpoint) -> _Fold:
-    """A fold that begins with the state of a checkpoint."""
-    store = stores.open_read_only(checkpoint.path)
-    if store is None:
-        raise TallybookError(f"{checkpoint.path} was removed while it was read; run it again")
-    with closing(store.connection):
-        tables = asides.in_tables(store)
-    written = dict.fromkeys(tables.entries, checkpoint.position.ordinal)
-    name = checkpoint.path.name
-    return _Fold(tables, checkpoint.position, written=written, checkpoint=name)
-
-
-def _fold_on(layout: Layout, folded: _Fold, progress: Callable[[int], None]) -> _Fold:
-    """Apply what the log has after the position of ``folded``, or from its start on."""
-    after = folded.position if folded.checkpoint else None
-    for event, position in history(layout, after, folded.damage):
-        folded.position = position
-        folded.events_read += 1
-        _apply(folded, event)
-        if folded.events_read % _PROGRESS_EVENTS == 0:
-            progress(folded.events_read)
-    return folded
-
-
-def _apply(folded: _Fold, event: Event) -> None:
-    """Apply an event; in a damaged log one that does not fit is counted and passed over."""
-    try:
-        apply(folded.tables, event, folded.position.ordinal)
-    except FoldRefused:
-        if folded.is_whole:
+        kept = keeping.begin(self.layout, certificate.made_at)
+        try:
+            store = asides.write_anew(self.layout.state, folded.tables, end, check=check, keep=kept)
+        except BaseException:
+            keeping.forget(kept)
             raise
-        folded.passed_over += 1
-    if event.name in ("cache.put", "cache.invalidated"):
-        folded.written[event["key"]] = folded.position.ordinal
-    if event.name == "log.repaired" and event.get("first_lost_seq"):
-        _note_told(folded, Hole(event["writer"], event["first_lost_seq"], event["last_lost_seq"]))
+        store.connection.close()
+        keeping.set_aside(self.layout.cache_file, kept)
+        return kept
+
+    def _go_on(self, found: Survey, folded: Folded, certificate: Certificate) -> int:
+        """Tell the log what was found, and take the jobs of holders that are gone."""
+        with Book.open(self.layout.root, clock=self.clock) as book:
+            for one in found.untold(folded.begin):
+                book.record(_repaired(one, found.is_covered(one, folded.begin)))
+            rescued = _rescue(book)
+            book.record(_told(certificate))
+        if not found.is_whole or folded.base or folded.is_bare:
+            checkpoints.make(self.layout, self.clock.moment().wall())
+        return rescued
 
 
-def _note_told(folded: _Fold, hole: Hole) -> None:
-    """A hole that the log itself tells of; also one at a lost end, which no jump of seq shows."""
-    folded.told.add(hole)
-    if hole not in folded.damage.holes:
-        folded.damage.holes.append(hole)
-        folded.damage.last_hole = max(folded.damage.last_hole, folded.position.ordinal)
+def _require_same(store: Store, folded: Folded, end: Position, certificate: Certificate) -> None:
+    """Raises TallybookError where the file that was built is not what was folded."""
+    (sound,) = store.connection.execute("pragma quick_check(1)").fetchone()
+    jobs = sum(1 for _ in store.queue.select(Selection(), -1))
+    digest = parity((entry.key, entry.value) for entry in store.cache.scan())
+    found = (sound, jobs, digest, store.position())
+    if found != ("ok", len(folded.tables.jobs), certificate.parity, end):
+        raise TallybookError(
+            f"the new state.db is not what was folded ({sound}, {jobs} jobs, parity {digest}); "
+            "nothing was swapped: look at the disk and run it again"
+        )
 
 
-def _lost_end(layout: Layout, end: Position) -> list[Hole]:
-    """What state.db, latest.json or a checkpoint saw after the last line that is left."""
-    seen = [end.seq, *(m.seq for m in stores.marks(layout) if m.writer == end.writer)]
-    return [Hole(end.writer, end.seq + 1, max(seen))] if max(seen) > end.seq else []
+def _repaired(one: Loss | Edit, is_covered: bool) -> Event:
+    reason = "edited" if isinstance(one, Edit) else "damaged"
+    covered = "covered" if isinstance(one, Loss) else "edited_covered"
+    lost = {"first_lost_seq": one.first_seq, "last_lost_seq": one.last_seq}
+    told = {"reason": covered if is_covered else reason, "writer": one.writer}
+    return Event("log.repaired", told | lost)
 
 
-def _repaired(hole: Hole) -> Event:
-    lost = {"first_lost_seq": hole.first_seq, "last_lost_seq": hole.last_seq}
-    return Event("log.repaired", {"reason": "damaged", "writer": hole.writer} | lost)
+def _rescue(book: Book) -> int:
+    """Take the jobs of workers that are not there any more; those of living ones stay theirs."""
+    events = sign.bury_the_dead(book)
+    held = {job.locked_by for job in book.jobs(status=Status.LEASED, limit=_ALL)}
+    gone = (worker for worker in held if worker and not sign.is_alive(book, worker))
+    for worker in sorted(gone):
+        events += book.rescue_of(worker)
+    return sum(event.name == "job.lease_expired" for event in events)
 
 
-def _rebuilt(folded: _Fold, lost_end: list[Hole]) -> Rebuilt:
-    holes = [*folded.damage.holes, *lost_end]
-    last_hole = folded.position.ordinal if lost_end else folded.damage.last_hole
-    entries = folded.tables.entries
-    unknown = [key for key in entries if holes and folded.written[key] <= last_hole]
-    return Rebuilt(
-        keys=len(entries),
-        jobs=len(folded.tables.jobs),
-        events_read=folded.events_read,
-        gaps=len(holes),
-        quarantined=folded.damage.quarantined,
-        unknown_keys=len(unknown),
-        parity=parity((key, entry.value) for key, entry in entries.items()),
-        holes=holes,
-        passed_over=folded.passed_over,
-        checkpoint=folded.checkpoint,
-        payloads_lost=sum(
-            job.payload_is_lost and job.status in (Status.PENDING, Status.LEASED, Status.DEAD)
-            for job in folded.tables.jobs.values()
-        ),
-    )
-
-
-def _told(rebuilt: Rebuilt) -> Event:
-    reason = "rebuilt from the log" if rebuilt.complete else "rebuilt from a log with holes"
-    figures = {"keys": rebuilt.keys, "events_read": rebuilt.events_read, "parity": rebuilt.parity}
+def _told(certificate: Certificate) -> Event:
+    whole = certificate.complete
+    reason = "rebuilt from the log" if whole else "rebuilt from a log with holes"
+    figures = {
+        "keys": certificate.keys.proven + certificate.keys.unknown,
+        "events_read": certificate.events_read,
+        "parity": certificate.parity,
+    }
     return Event("cache.rebuilt", {"reason": reason} | figures)
+
+
+def _rebuilt(
+    certificate: Certificate, path: Path | None, aside: str | None, rescued: int, *, dry_run: bool
+) -> Rebuilt:
+    return Rebuilt(
+        keys=certificate.keys.proven + certificate.keys.unknown,
+        jobs=sum(certificate.jobs.values()),
+        events_read=certificate.events_read,
+        gaps=len(certificate.losses),
+        quarantined=len(certificate.quarantined),
+        unknown_keys=certificate.keys.unknown,
+        parity=certificate.parity,
+        holes=certificate.losses,
+        edits=certificate.edits,
+        missing_events=certificate.missing_events,
+        unknown_jobs=len(certificate.unknown_jobs),
+        passed_over=certificate.passed_over,
+        checkpoint=certificate.base,
+        payloads_lost=len(certificate.payloads_lost),
+        rescued=rescued,
+        certificate=str(path) if path else None,
+        set_aside=aside,
+        dry_run=dry_run,
+        complete=certificate.complete,
+    )

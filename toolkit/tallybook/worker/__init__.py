@@ -10,8 +10,9 @@ Life is a lock: the process holds flock on its heartbeat file, and the kernel fr
 What passes by itself (a full disk, a log held by another) is waited for; nothing is claimed
 meanwhile.
 
-``handlers`` is the register, ``run`` is one run of a handler, ``loop`` the worker, ``running`` the
-leases it holds, ``beat`` its heartbeat, ``sign`` the heartbeat file, ``wake`` how it waits,
-``parent`` what keeps several of them running, ``notify`` what a service manager is told,
-``metrics`` its figures.
+``handlers`` is the register, ``run`` is one run of a handler, ``loop`` the worker, ``options``
+checks what it is given, ``lane`` the jobs of a thread, ``running`` the leases it holds, ``beat``
+its heartbeat, ``sign`` the heartbeat file, ``wake`` how it waits for news, ``patience`` how it
+waits for what passes, ``stopping`` how it and its runs end, ``parent`` what keeps several of them
+running, ``notify`` what a service manager is told, ``metrics`` its figures.
 """

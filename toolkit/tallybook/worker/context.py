@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from tallybook import payload as payloads
@@ -111,10 +112,14 @@ class Context:
     job: Job
     book: Book
     cache: CacheView
-    log: JobLogger
     is_held: Callable[[], bool] = lambda: True
     extended: Callable[[int], None] = lambda _: None
     notes: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def log(self) -> JobLogger:
+        """A logger whose lines begin with the job."""
+        return JobLogger(self.job)
 
     @property
     def cancelled(self) -> bool:

@@ -1,7 +1,7 @@
 """The lane of one thread: the jobs that it has claimed, and the runs that it has yet to settle.
 
 A claim and a settle cost a sync each. So a thread claims as many jobs as it expects to run within
-50 ms, at most 32, and settles them with the next claim. A job is settled at the latest 50 ms after
+50 ms, at most 128, and settles them with the next claim. A job is settled at the latest 50 ms after
 it ended, or when the one that runs after it has ended.
 """
 
@@ -14,7 +14,7 @@ from tallybook.book import Settled
 from tallybook.job import Job
 
 LONGEST_BATCH_S = 0.05
-_MOST_JOBS = 32
+_MOST_JOBS = 128
 
 
 @dataclass

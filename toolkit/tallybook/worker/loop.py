@@ -4,42 +4,32 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 from tallybook import layout as layouts
 from tallybook.book import Book, Held, Settled, Want
-from tallybook.errors import BadInput, NotNow, TallybookError
+from tallybook.errors import NotNow, TallybookError
 from tallybook.event import Event
 from tallybook.ids import new_worker_id
 from tallybook.job import Job, Status
 from tallybook.layout import FILE_MODE
-from tallybook.payload import checked_text, visible
-from tallybook.worker import notify
+from tallybook.worker import notify, options
 from tallybook.worker.beat import Beat
 from tallybook.worker.handlers import Registered
 from tallybook.worker.lane import Lane
 from tallybook.worker.metrics import Counters
+from tallybook.worker.patience import Patience
 from tallybook.worker.run import run
 from tallybook.worker.running import Running
-from tallybook.worker.stopping import RESTART, TIMED_OUT, Run, Stopping, as_timed_out
+from tallybook.worker.stopping import TIMED_OUT, HardEnd, News, Stopping, as_timed_out
 from tallybook.worker.wake import Wake
 
 log = logging.getLogger("tallybook.worker")
 _LONGEST_IDLE_S = 1.0
 _DRAIN_IDLE_S = 0.05
-_AGAIN_S = 1.0
-_COMPLAIN_S = 30.0
-_FAILURE = 3
-_Answer = TypeVar("_Answer")
-
-
-class _HandBack(Exception):
-    """A second signal came."""
 
 
 class Worker:
@@ -64,23 +54,23 @@ class Worker:
     ) -> None:
         self._path = path
         self._handlers = handlers
-        self._threads = _checked_threads(threads)
-        self._topics = _checked_topics(topics, handlers)
-        self._lease_s = _checked_lease(lease_s)
+        self._threads = options.checked_threads(threads)
+        self._topics = options.checked_topics(topics, handlers)
+        self._lease_s = options.checked_lease(lease_s)
         self._drain = drain
-        self._name = _checked_name(name)
+        self._name = options.checked_name(name)
         self._parent_pid = parent_pid
-        self._stop = threading.Event()
+        self._is_stopping = False  # a plain flag: a signal's handler may set it at any moment
         self._wake: Wake | None = None
-        self._is_ending = False
-        self._complained_s: dict[str, float] = {}
-        self._stopping = Stopping(_checked_grace(grace_s))
+        self._news = News()
+        self._patience = Patience()
+        self._stopping = Stopping(options.checked_grace(grace_s))
         self._lanes: list[Lane] = []
+        self._hard_end = HardEnd(self._stopping, self._lanes, is_child=parent_pid is not None)
         self._running = Running(round(self._lease_s * 1_000_000))
         self._counters = Counters()
         self._failure: BaseException | None = None
         self.runs_ended = 0
-        self.interrupted = False
 
     def run(self) -> None:
         """Work until stopped or, with ``drain``, until nothing is pending or leased.
@@ -101,30 +91,26 @@ class Worker:
             raise self._failure
 
     def _end(self, book: Book, beat: Beat) -> None:
-        self._is_ending = True
+        reason = "stopped" if self._is_stopping or not self._drain else "drained"
+        reason = "failed" if self._failure else reason
+        log.info("worker %s %s: %s", self._name, reason, self._counters.told)
         if beat.stop() and layouts.is_book(self._path):
-            reason = "failed" if self._failure else "drained" if self._drain else "stopped"
             book.record(Event("worker.stopped", {"worker": self._name, "reason": reason}))
 
     def stop(self) -> None:
         """Claim nothing more; end when the running handlers have settled."""
-        self._stop.set()
+        self._is_stopping = True
         if self._wake:
             self._wake.end()
 
     def stop_on_signals(self) -> None:
         """Let SIGTERM and SIGINT stop this worker; a second one hands its jobs back at once."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._signalled)
+        self._news.listen()
 
-    def _signalled(self, number: int, _: object) -> None:
-        if self._is_ending:
-            return
-        if self._stop.is_set():
-            self._is_ending = True
-            raise _HandBack
-        self.interrupted = number == signal.SIGINT
-        self.stop()
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C stopped it."""
+        return self._news.interrupted
 
     def _work(self, book: Book, beat: Beat) -> None:
         book.layout.wake.touch(FILE_MODE)
@@ -138,42 +124,48 @@ class Worker:
         for thread in threads:
             thread.start()
         notify.notify(notify.READY)
-        try:
-            for thread in threads:
-                thread.join()
-        except _HandBack:
-            self._failure = TallybookError(self._hand_back(book))
+        for _ in self._news.signals(len(threads)):
+            if self._is_stopping:
+                self._failure = TallybookError(self._hand_back(book))
+                return
+            self.stop()
+            if words := self._stopping.waits_for():
+                log.warning("stopping: %s", words)
 
     def _hand_back(self, book: Book) -> str:
         """Release what still runs; the threads end with the process."""
         released = book.release(self._running.all(), "worker stopped by a second signal")
         self._running.clear()
+        self._counters.released(len(released))
         return f"stopped at once; {len(released)} running jobs were handed back"
 
     def _thread(self, book: Book, beat: Beat, wake: Wake) -> None:
         lane = Lane()
         self._lanes.append(lane)
         try:
-            while lane.is_busy or not self._stop.is_set():
+            while lane.is_busy or not self._is_stopping:
                 self._step(book, beat, wake, lane)
-                if not (lane.is_busy or self._stop.is_set()) and self._is_over(book, wake):
+                if not (lane.is_busy or self._is_stopping) and self._is_over(book, wake):
                     return
         except BaseException as error:  # noqa: BLE001 - run() raises it in the main thread
             self._failure = self._failure or error
             self.stop()
+        finally:
+            self._news.thread_ended()
 
     def _step(self, book: Book, beat: Beat, wake: Wake, lane: Lane) -> None:
-        """Run one job of the lane, settle what ended, or claim; a stopped worker runs no more.
+        """Run one job of the lane, settle what ended, or claim; a stopped worker runs and claims
+        no more.
 
         A worker whose heart does not beat claims nothing.
         """
-        if lane.jobs and self._stop.is_set():
+        if lane.jobs and self._is_stopping:
             self._give_back(book, lane)
         if lane.jobs:
             self._run(book, lane, lane.jobs.popleft())
         if lane.must_settle(time.monotonic()):
             self._settle(book, beat, lane)
-        elif not lane.is_busy and beat.alive:
+        elif not lane.is_busy and beat.alive and not self._is_stopping:
             self._take(book, lane, self._claim(book, lane))
             if lane.jobs:
                 wake.rouse()  # there may be more
@@ -182,7 +174,7 @@ class Worker:
         try:
             return book.claim_many(self._want(lane))
         except NotNow as error:
-            self._again_later(error)
+            self._patience.again_later(error)
             return []
 
     def _take(self, book: Book, lane: Lane, jobs: list[Job]) -> None:
@@ -197,16 +189,17 @@ class Worker:
         """Hand back the jobs that wait in memory: their worker stops."""
         held = [Held(job.job_id, job.lease_token) for job in lane.jobs]
         lane.jobs.clear()
-        self._until_now(lambda: book.release(held, "its worker stopped before it began"))
+        why = "its worker stopped before it began"
+        self._counters.released(len(self._patience.until_now(lambda: book.release(held, why))))
         for lease in held:
             self._running.end(lease.job_id)
 
     def _settle(self, book: Book, beat: Beat, lane: Lane) -> None:
         """Settle what ended and claim what is next, with one sync."""
         settled = [one for _, one in lane.ended]
-        claims = not lane.jobs and beat.alive and not self._stop.is_set()
+        claims = not lane.jobs and beat.alive and not self._is_stopping
         want = self._want(lane) if claims else None
-        turn = self._until_now(lambda: book.turn(settled, want))
+        turn = self._patience.until_now(lambda: book.turn(settled, want))
         ends = turn.ends
         for job, one in lane.ended:
             self._running.end(job.job_id)
@@ -216,25 +209,6 @@ class Worker:
         self.runs_ended += len(lane.ended)
         lane.ended.clear()
         self._take(book, lane, turn.jobs)
-
-    def _until_now(self, change: Callable[[], _Answer]) -> _Answer:
-        """Make a change; where something passing is in the way, wait and try again."""
-        while True:
-            try:
-                return change()
-            except NotNow as error:
-                self._again_later(error)
-
-    def _again_later(self, error: NotNow) -> None:
-        self._complain("%s; trying again", error)
-        time.sleep(_AGAIN_S)
-
-    def _complain(self, words: str, error: TallybookError) -> None:
-        """Tell what is in the way, each kind twice a minute at most."""
-        now_s = time.monotonic()
-        if now_s - self._complained_s.get(words, -_COMPLAIN_S) >= _COMPLAIN_S:
-            self._complained_s[words] = now_s
-            log.warning(words, error)
 
     def _run(self, book: Book, lane: Lane, job: Job) -> None:
         moment = book.moment()
@@ -251,6 +225,7 @@ class Worker:
             self._counters,
             is_held,
             lambda until_us: self._running.extended(job.job_id, until_us),
+            held.started_at,
         )
         if self._stopping.why(job.job_id) == TIMED_OUT:
             outcome = as_timed_out(outcome, job)
@@ -274,37 +249,17 @@ class Worker:
         try:
             if self._drain and not _has_open_jobs(book, self._topics):
                 return True
-            wake.wait(min(longest_s, book.next_due_s() or longest_s))
+            wake.wait(min(longest_s, book.next_due_s(self._topics) or longest_s))
         except NotNow as error:
-            self._again_later(error)
+            self._patience.again_later(error)
         return False
 
     def _stop_runs(self, beat: Beat, book: Book) -> None:
         """Tell the runs that are to stop; end this process where one of them does not."""
-        now_us = book.moment().boot_us
         try:
-            overdue = self._stopping.overdue(book.to_cancel(self._name or ""), now_us)
-            if overdue:
-                self._end_hard(beat, book, overdue)
+            self._hard_end.look(beat, book, self._name or "", self.stop)
         except TallybookError as error:
-            self._complain("runs that are to stop wait for the next beat: %s", error)
-
-    def _end_hard(self, beat: Beat, book: Book, overdue: list[Run]) -> None:
-        """End the process: first settle what ended before such a run, and log the end."""
-        self._stop.set()
-        hung = [run.job.job_id for run in overdue]
-        ended = [one for lane in self._lanes if lane.now in hung for _, one in lane.ended]
-        if ended:
-            book.turn(ended)
-        now_us, why = book.moment().boot_us, overdue[0].why
-        book.record(Event("worker.stopped", {"worker": self._name, "reason": why}))
-        beat.say_stopped({run.job.job_id: run.told(now_us) for run in overdue})
-        again = "its parent starts it again" if self._parent_pid else "start it again"
-        log.error(
-            "worker %s ends: job %s is %s and did not stop within %g s; %s",
-            self._name, ", ".join(hung), why, self._stopping.grace_s, again,
-        )  # fmt: skip
-        os._exit(RESTART if self._parent_pid else _FAILURE)
+            self._patience.complain("runs that are to stop wait for the next beat: %s", error)
 
     def _each_beat(self, beat: Beat, book: Book) -> None:
         self._stop_runs(beat, book)
@@ -348,35 +303,3 @@ def _has_open_jobs(book: Book, topics: Sequence[str]) -> bool:
         for topic, counts in book.counts().items()
         if topic in topics
     )
-
-
-def _checked_name(name: str | None) -> str | None:
-    if name is not None and visible(name) != name:
-        raise BadInput(f"--name {visible(name)}: use no control characters")
-    return checked_text("worker name", name)
-
-
-def _checked_threads(threads: int) -> int:
-    if not 1 <= threads <= 256:
-        raise BadInput(f"--threads {threads}: use 1 to 256")
-    return threads
-
-
-def _checked_lease(lease_s: float) -> float:
-    if not 0.3 <= lease_s <= 86400:
-        raise BadInput(f"--lease {lease_s:g}: use 0.3 s to a day")
-    return lease_s
-
-
-def _checked_grace(grace_s: float) -> float:
-    if not 0 <= grace_s <= 86400:
-        raise BadInput(f"--grace {grace_s:g}: use 0 s to a day")
-    return grace_s
-
-
-def _checked_topics(topics: Sequence[str], handlers: Mapping[str, Registered]) -> Sequence[str]:
-    for topic in topics:
-        if topic not in handlers:
-            known = ", ".join(sorted(handlers))
-            raise BadInput(f"--topics {topic}: no handler for it; there are: {known}")
-    return tuple(topics) or tuple(sorted(handlers))

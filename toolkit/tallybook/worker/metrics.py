@@ -14,14 +14,16 @@ import math
 import os
 import threading
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from tallybook.book import Book
 from tallybook.book.wal import wal_bytes
 from tallybook.clock import Moment, from_text
-from tallybook.job import Job, Outcome, Status
+from tallybook.job import Job, Status
 from tallybook.layout import FILE_MODE, Layout
+from tallybook.outcome import Outcome
 
 _COUNTS = ("done_count", "retried_count", "dead_count", "rescued_count",
            "lease_timeout_count", "refused_count")  # fmt: skip
@@ -35,20 +37,46 @@ COLUMNS = (
 )  # fmt: skip
 
 
+_ENDS = {
+    "job.done": "done",
+    "job.retry_scheduled": "retried",
+    "job.dead": "dead",
+    "job.released": "released",
+}
+
+
 class Counters:
     """What one worker did since its last row; threads add to it."""
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
+        self._ends = dict.fromkeys(_ENDS, 0)
+        self._due = ("", datetime.min.replace(tzinfo=UTC))
         self._clear()
 
     def settled(self, job: Job, outcome: Outcome, event: str) -> None:
         """A run ended with ``event``; its wait began when the job was due."""
-        waited = from_text(outcome.started_at) - from_text(job.next_attempt_at or job.created_at)
+        due_at = job.next_attempt_at or job.created_at
         with self._mutex:
+            if due_at != self._due[0]:  # jobs of one batch were due at once
+                self._due = (due_at, from_text(due_at))
+            waited = from_text(outcome.started_at) - self._due[1]
             self._add(_COUNT_OF.get(event))
+            if event in _ENDS:
+                self._ends[event] += 1
             self._waits.append(waited.total_seconds() * 1000)
             self._runs.append(outcome.duration_ms)
+
+    def released(self, number: int) -> None:
+        """So many jobs were handed back."""
+        with self._mutex:
+            self._ends["job.released"] += number
+
+    @property
+    def told(self) -> str:
+        """What became of all jobs since the start, in words."""
+        with self._mutex:
+            return ", ".join(f"{self._ends[name]:,} {word}" for name, word in _ENDS.items())
 
     def add(self, name: str, number: int = 1) -> None:
         """Count ``number`` more of ``name``, a column."""

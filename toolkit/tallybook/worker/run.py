@@ -18,8 +18,9 @@ from tallybook.book import Book
 from tallybook.book.caching import Write
 from tallybook.clock import to_text
 from tallybook.errors import BadInput, NotReached, Permanent, Retry, Snooze
-from tallybook.job import Job, Outcome
-from tallybook.worker.context import CacheView, Context, JobLogger, fit_facts
+from tallybook.job import Job
+from tallybook.outcome import Outcome
+from tallybook.worker.context import CacheView, Context, fit_facts
 from tallybook.worker.handlers import Registered
 from tallybook.worker.metrics import Counters
 from tallybook.worker.typed import typed
@@ -39,15 +40,17 @@ def run(
     counters: Counters,
     is_held: Callable[[], bool] = lambda: True,
     extended: Callable[[int], None] = lambda _: None,
+    started_at: str | None = None,
 ) -> tuple[Outcome, Sequence[Write]]:
     """Run a handler on a leased job; returns how it ended and the cache writes it asked for.
 
     ``is_held`` says whether the lease is still the worker's; a coroutine is cancelled when it is
-    not. ``extended`` is told the boot time (µs) until which the handler has moved its lease.
+    not. ``extended`` is told the boot time (µs) until which the handler has moved its lease. The
+    run begins at ``started_at`` (RFC 3339), else now.
     """
     cache = CacheView(book, counters, job)
-    context = Context(job, book, cache, JobLogger(job), is_held, extended)
-    started_at, began = to_text(book.moment().now), time.perf_counter()
+    context = Context(job, book, cache, is_held, extended)
+    started_at, began = started_at or book.moment().wall(), time.perf_counter()
     told = _told(handler, job, context)
     duration_ms = round((time.perf_counter() - began) * 1000, 3)
     outcome = Outcome(
@@ -69,7 +72,8 @@ def _told(handler: Registered, job: Job, context: Context) -> dict[str, Any]:
         if job.payload_is_lost:
             raise Permanent(_PAYLOAD_LOST, error_type="PayloadLost")
         result = _call(handler, typed(job, handler.payload), context)
-        payloads.checked(result)
+        if result is not None:
+            payloads.checked(result)
     except Snooze as snooze:
         return _snoozed(snooze)
     except BaseException as error:
@@ -82,7 +86,9 @@ def _told(handler: Registered, job: Job, context: Context) -> dict[str, Any]:
 def _call(handler: Registered, job: Job, context: Context) -> Any:
     arguments = (job, context) if handler.takes_context else (job,)
     answer = handler.function(*arguments)
-    return asyncio.run(_awaited(answer, context)) if inspect.isawaitable(answer) else answer
+    if answer is None or not inspect.isawaitable(answer):
+        return answer
+    return asyncio.run(_awaited(answer, context))
 
 
 async def _awaited(answer: Awaitable[Any], context: Context) -> Any:

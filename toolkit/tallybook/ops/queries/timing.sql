@@ -53,7 +53,7 @@ create or replace temp macro timed_jobs(since, until, by_what) as table
             arg_max(named, position) filter (where kind <> 4) as named,
             min(started_at) as first_started_at,
             max(occurred_at) filter (where kind = 2) as ended_at,
-            arg_max(duration_ms, position) filter (where kind = 2) as duration_ms,
+            arg_max_null(duration_ms, position) filter (where kind = 2) as duration_ms,
             max(position * 8 + kind) filter (where kind <> 4) % 8 as last_kind
         from steps
         group by job_id

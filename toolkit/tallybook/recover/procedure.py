@@ -1,0 +1,99 @@
+"""The steps of the runbook ``cache_rebuild``: plan, act, after, and what to say of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tallybook import layout as layouts
+from tallybook.errors import TallybookError
+from tallybook.layout import Layout
+from tallybook.ops.findings import Finding
+from tallybook.ops.wording import command, counted
+from tallybook.recover import page
+from tallybook.recover.certificate import Certificate
+from tallybook.recover.rebuild import Rebuilt, look, rebuild
+
+_LOOKS = 3
+_NOTHING = "The log of another system holds no cache and no queue: there is nothing to rebuild."
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """A certificate as a notebook shows it; without one, why there is none."""
+
+    certificate: Certificate | None
+    words: str = ""
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
+        if self.certificate is None:
+            return {"text/plain": self.words}
+        told = "\n".join(self.certificate.statements) or "nothing is missing"
+        return {"text/plain": told, "text/html": page.body(self.certificate)}
+
+
+def plan(book: Path) -> Paper:
+    """What a rebuild of ``book`` would bring; nothing is changed."""
+    if _is_imported(book):
+        return Paper(None, _NOTHING)
+    return Paper(look(book)[0])
+
+
+def act(book: Path, *, dry_run: bool) -> Rebuilt | str:
+    """Rebuild state.db, unless ``dry_run``; what came back."""
+    if dry_run:
+        return "dry_run: nothing was changed"
+    return rebuild(layouts.require_book(book).root)
+
+
+def after(book: Path, done: Rebuilt | str) -> Paper:
+    """The certificate of the book as it is now.
+
+    Raises TallybookError where it was rebuilt and state.db is not what the log says; under living
+    workers, which write between two looks, only the third one counts.
+    """
+    paper = plan(book)
+    for _ in range(_LOOKS - 1):
+        if isinstance(done, str) or _holds(paper.certificate):
+            return paper
+        paper = plan(book)
+    if not _holds(paper.certificate):
+        raise TallybookError(
+            f"the rebuild of {book} does not hold: state.db is not what the log says; "
+            "run 'tallybook log verify' and look at the disk"
+        )
+    return paper
+
+
+def _holds(certificate: Certificate | None) -> bool:
+    found = certificate.surviving if certificate else []
+    state = next((one for one in found if one.source == "state.db"), None)
+    return state is not None and certificate is not None and state.parity == certificate.parity
+
+
+def _is_imported(book: Path) -> bool:
+    return Layout(book).imported.exists()
+
+
+def findings(book: Path, paper: Paper) -> list[Finding]:
+    """What cannot be known, for the end of a runbook; empty where everything is."""
+    told = paper.certificate
+    if told is None or told.complete:
+        return []
+    paperwork = command(book, "rebuild", "--dry-run", "--certificate", "certificate")
+    found = [
+        _found("unknown_keys", "Keys whose value may be old", told.unknown_keys, paperwork),
+        _found("unknown_jobs", "Jobs of which events may be missing", told.unknown_jobs, paperwork),
+        _found("payloads_lost", "Jobs whose payload is lost", told.payloads_lost, paperwork),
+        _found("edited", "Segments with lines that were edited",
+               [edit.segment for edit in told.edits], command(book, "log", "verify")),
+    ]  # fmt: skip
+    return [one for one in found if one]
+
+
+def _found(kind: str, title: str, ids: list[str], mend: str) -> Finding | None:
+    if not ids:
+        return None
+    detail = f"{counted(len(ids), 'name')} in the certificate"
+    return Finding(kind, "problem", f"{title}: {len(ids):,}", tuple(ids), detail, mend)
