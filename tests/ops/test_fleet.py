@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -270,9 +272,27 @@ def test_a_bucket_that_is_not_there_or_may_not_be_read_is_named(storage: dict[st
         ops.open("s3://hours-empty", storage=storage | {"scheme": "ftp"})
 
 
-def test_a_refusal_of_a_store_says_what_right_is_missing() -> None:
-    from tallybook.ops import buckets
+class Denied(BaseHTTPRequestHandler):
+    """A store that lets nobody in."""
 
-    said = OSError("When listing objects: AWS Error ACCESS_DENIED during ListObjectsV2: Denied")
-    told = buckets._refused("s3://fleet", said)
-    assert told.startswith("s3://fleet: these credentials have no right to it")
+    def do_GET(self) -> None:
+        body = b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
+        self.send_response(403)
+        self.send_header("Content-Type", "application/xml")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_HEAD = do_GET  # noqa: N815 - the name that the server calls
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing is printed."""
+
+
+def test_a_bucket_without_rights_says_what_right_is_missing(storage: dict[str, Any]) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Denied) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        there = storage | {"endpoint_override": f"127.0.0.1:{server.server_port}"}
+        with pytest.raises(BadInput, match="s3://fleet/x: these credentials have no right to it"):
+            ops.open("s3://fleet/x", storage=there)
+        server.shutdown()

@@ -21,7 +21,6 @@ from tallybook.ops import marks, openings, statements
 from tallybook.ops.imports import stored
 from tallybook.ops.imports.stored import Import
 from tallybook.ops.imports.writing import Record
-from tallybook.ops.judge import BadLine
 from tallybook.ops.marks import Mark
 from tallybook.ops.past import Place
 from tallybook.ops.survey import Survey
@@ -112,12 +111,13 @@ class Fleet(Warehouse):
     def __init__(self, root: Path, nodes: Sequence[Node], out: Path | None = None) -> None:
         self._nodes = list(nodes)
         self._copies: list[str] = []
+        self._owners: dict[str, Node] = {}
         super().__init__(root, out)
 
     # what is other than of one book
 
     def _place(self, book: Path) -> Layout:
-        owners: dict[str, Node] = {}
+        owners = self._owners
         for node in self._nodes:
             kept = [path for path in node.paths if self._is_first(path, node, owners)]
             if node.paths and not kept:
@@ -194,15 +194,14 @@ class Fleet(Warehouse):
         """As of one book, each with its node; and the nodes that could not be read."""
         of_nodes = [f"node {node.name}: {node.status}: {node.note}" for node in self._nodes
                     if node.status in ("no book", "unreadable")]  # fmt: skip
-        bad = [f"node {self._owner(line)}: {line.file} line {line.line} cannot be read: "
-               f"{line.reason}" for line in self._bad_lines]  # fmt: skip
+        bad = [f"node {self._owner(told)}: {told}" for told in self._bad_lines_told()]
         lost = [f"node {node.name}: {note}" for node in self._nodes if node.imported
                 for note in stored.notes(stored.unreadable(node.place))]  # fmt: skip
         return [*of_nodes, *bad, *lost, *self.losses]
 
-    def _owner(self, line: BadLine) -> str:
-        owners = {segment_name(path): node.name for node in self._nodes for path in node.paths}
-        return owners.get(line.file, "?")
+    def _owner(self, told: str) -> str:
+        """The node of a segment, or of a sentence that begins with its name."""
+        return self._owners[told.split(" ")[0].rstrip(":")].name
 
     @property
     def warnings(self) -> list[str]:
@@ -221,7 +220,9 @@ class Fleet(Warehouse):
         another node), unreadable or no book.
         """
         found = {row[0]: row[1:] for row in self._rows(statements.query("nodes"))}
-        lost = {self._owner(line) for line in self._bad_lines} | self._holed()
+        lost = {
+            self._owner(file) for file in {line.file for line in self._bad_lines}
+        } | self._holed()
         rows = []
         for node in self._nodes:
             status = "incomplete" if node.name in lost and node.paths else node.status

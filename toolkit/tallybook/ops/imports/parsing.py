@@ -23,7 +23,7 @@ _OF_JOBS = (
     "correlation_id", "error",
 )  # fmt: skip
 _OF_EVENTS = (
-    "id", "topic", "event", "at", "until", "attempt", "worker", "correlation_id", "error",
+    "id", "topic", "event", "at", "start", "until", "attempt", "worker", "correlation_id", "error",
 )  # fmt: skip
 _JOINED = ("id", "topic", "correlation_id", "status", "event", "attempt")
 _TABLES: Mapping[str, tuple[str, ...]] = {

@@ -8,6 +8,7 @@ create or replace table rows (
     error varchar,
     attempt varchar,
     at_us bigint,
+    start_us bigint,
     until_us bigint,
     bad varchar,
     kept boolean

@@ -10,10 +10,13 @@ with known as (
         rows.correlation_id,
         rows.error,
         rows.attempt,
-        rows.at_us,
+        case when words.status = 'start' then coalesce(rows.start_us, rows.at_us) else rows.at_us end as at_us,
         rows.until_us,
         words.status as step,
-        row_number() over (order by rows.at_us, rows.rowid) as place
+        row_number() over (
+            order by case when words.status = 'start' then coalesce(rows.start_us, rows.at_us) else rows.at_us end,
+                rows.rowid
+        ) as place
     from rows
     inner join words on words.word = rows.word
     where rows.kept and words.status <> 'ignore' and rows.rowid not in (select row from apart)

@@ -8,10 +8,12 @@ select
     error,
     attempt,
     at_us,
+    start_us,
     until_us,
     case
         when unread is not null then 'not a JSON object: ' || left(unread, 80)
         when at_us is null and "at" is not null then 'at: no time: ' || "at"
+        when start_us is null and "start" is not null then 'start: no time: ' || "start"
         when until_us is null and until is not null then 'until: no time: ' || until
     end as bad,
     kept
@@ -19,6 +21,7 @@ from (
     select
         *,
         instant("at") as at_us,
+        instant("start") as start_us,
         instant(until) as until_us
     from cells
 )
