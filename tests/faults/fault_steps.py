@@ -9,26 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tallybook import Book
-from tallybook.clock import to_text
-from tallybook.job import Job
-from tallybook.outcome import Outcome
-
-
-def outcome_of(book: Book, job: Job, settle: str = "done", **fields: Any) -> Outcome:
-    """What a worker would report of ``job`` now."""
-    return Outcome(
-        job_id=job.job_id,
-        topic=job.topic,
-        worker=job.locked_by or "",
-        lease_token=job.lease_token,
-        settle=settle,
-        started_at=to_text(book.moment().now),
-        duration_ms=1.5,
-        correlation_id=job.correlation_id,
-        **fields,
-    )
-
 
 def started(code: str, *words: str | Path, **options: Any) -> subprocess.Popen[str]:
     """A Python process that runs ``code``."""

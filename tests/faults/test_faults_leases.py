@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 import storms
-from fault_steps import outcome_of, until
+from core_steps import outcome
+from fault_steps import until
 
 from tallybook import Book
 from tallybook.errors import TallybookError
@@ -75,7 +76,7 @@ def test_no_rescue_ever_lowers_a_counter(tmp_path: Path) -> None:
         while job:
             seen.append((job.attempt_count, job.rescue_count, job.lease_token))
             if len(seen) == 2:
-                book.settle(outcome_of(book, job, "retry", error="busy"))
+                book.settle(outcome(book, job, "retry", error="busy"))
             clock.advance(400)
             book.rescue()
             job = book.claim("w", lease_s=1)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fault_steps import outcome_of
+from core_steps import outcome
 
 from tallybook import Book, Permanent, Retry
 from tallybook.errors import BadInput, TallybookError
@@ -187,7 +187,7 @@ def test_whatever_writes_fail_each_change_happened_or_raised(root: Path, seed: i
                 kept.add(book.enqueue("a", number).job_id)
                 job = book.claim("w") if number % 3 == 0 else None
                 if job:
-                    book.settle(outcome_of(book, job))
+                    book.settle(outcome(book, job))
             except TallybookError as error:
                 assert "nothing was changed" in str(error)
             if number % 10 == 9:

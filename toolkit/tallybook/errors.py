@@ -7,6 +7,7 @@ a handler raises them to say how its job ends.
 
 from __future__ import annotations
 
+import errno
 from datetime import datetime, timedelta
 
 
@@ -34,6 +35,11 @@ class NotNow(TallybookError):
 
 class NoRoom(NotNow):
     """The disk, or a quota, is full; the message names the file."""
+
+
+def is_no_room(error: OSError) -> bool:
+    """Whether the disk, a quota or the largest size of a file takes no more."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class QueueFull(NotNow):

@@ -13,18 +13,12 @@ from typing import Any
 
 import orjson
 
+from tallybook import places
 from tallybook.clock import boot_mark, from_text, to_text
 from tallybook.errors import FoldRefused
 from tallybook.event import Event
-from tallybook.job import (
-    AT_FRONT,
-    IN_LINE,
-    NOT_IN_LINE,
-    WAITS_FOR_LINE,
-    WAITS_FOR_RESOURCE,
-    Job,
-    Status,
-)
+from tallybook.job import IN_LINE, NOT_IN_LINE, Job, Status
+from tallybook.places import waits_for
 
 _Changes = dict[str, Any]
 _PENDING, _LEASED, _DONE, _DEAD, _CANCELLED = (status.value for status in Status)
@@ -56,7 +50,7 @@ def enqueued(event: Event, ordinal: int) -> Job:
         resource=resource,
         ordering_key=ordering_key,
         line=IN_LINE if ordering_key else NOT_IN_LINE,
-        waits_for=_waits_for(ordering_key, resource),
+        waits_for=waits_for(ordering_key, resource),
         expires_at=get("expires_at"),
         expires_after_ms=expires_after_ms,
         expire_boot_us=event.boot_us + expires_after_ms * 1000 if expires_after_ms else 0,
@@ -82,45 +76,14 @@ def after(job: Job, event: Event) -> Job | None:
     columns["updated_at"] = event.occurred_at
     changed = job.changed(columns)
     if (job.ordering_key or job.resource) and changed.status != job.status:
-        return _placed(job, changed, event)
+        return places.taken(job, changed, event)
     return changed
-
-
-def _placed(before: Job, job: Job, event: Event) -> Job:
-    """A job with the place that it takes by itself when its status changes; who is before it is
-    the business of ``tallybook.order``.
-
-    A job that goes back from a lease stays at the front of its line; one that is requeued takes
-    the place of its age. A dead one stays in line unless its topic skips the dead.
-    """
-    if job.status == Status.PENDING:
-        if before.status == Status.LEASED:
-            return job._replace(waits_for=_waits_for(None, job.resource))
-        line = IN_LINE if job.ordering_key else NOT_IN_LINE
-        return job._replace(line=line, waits_for=_waits_for(job.ordering_key, job.resource))
-    if job.status == Status.LEASED:
-        return job._replace(line=AT_FRONT if job.ordering_key else NOT_IN_LINE, waits_for=None)
-    holds = job.status == Status.DEAD and job.ordering_key and event.get("ordering") != "skip"
-    return job._replace(line=IN_LINE if holds else NOT_IN_LINE, waits_for=None)
 
 
 def upgraded(job: Job) -> Job:
     """A job as a state has it that knew of no places: with those that it takes by itself."""
     job = job._replace(payload_bytes=_bytes(job.payload_json))
-    if not (job.ordering_key or job.resource):
-        return job
-    if job.status == Status.PENDING:
-        line = IN_LINE if job.ordering_key else NOT_IN_LINE
-        return job._replace(line=line, waits_for=_waits_for(job.ordering_key, job.resource))
-    holds = job.ordering_key and job.status in (Status.LEASED, Status.DEAD)
-    at_front = AT_FRONT if job.status == Status.LEASED else IN_LINE
-    return job._replace(line=at_front if holds else NOT_IN_LINE)
-
-
-def _waits_for(ordering_key: str | None, resource: str | None) -> str | None:
-    if ordering_key:
-        return WAITS_FOR_LINE
-    return WAITS_FOR_RESOURCE if resource else None
+    return places.given(job) if job.ordering_key or job.resource else job
 
 
 def _bytes(text: str) -> int:

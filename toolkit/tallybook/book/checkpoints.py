@@ -7,15 +7,15 @@ file without it is no checkpoint yet. A damaged one is passed over for the next 
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from tallybook.alone import alone
 from tallybook.book import older, opening
 from tallybook.book.store import Store
 from tallybook.errors import TallybookError
@@ -50,7 +50,7 @@ def make(layout: Layout, made_at: str) -> Checkpoint:
         raise TallybookError(f"{layout.state} cannot be read, so there is no state to keep")
     make_folder(layout.checkpoints, FOLDER_MODE)
     try:
-        with closing(store.connection) as source, _alone(layout.checkpoints):
+        with closing(store.connection) as source, alone(layout.checkpoints):
             made = _make(layout, source, made_at)
     except (OSError, sqlite3.Error) as error:
         raise TallybookError(
@@ -86,17 +86,6 @@ def whole(layout: Layout) -> Iterator[Checkpoint]:
     """The checkpoints whose files are whole, of this version or an older one, the newest first;
     also those that saw lines which the log has lost."""
     return (found for found in kept(layout) if _is_whole(found))
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """One process at a time makes checkpoints, so what another left aside is of a dead one."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(fd)
 
 
 def _make(layout: Layout, source: sqlite3.Connection, made_at: str) -> Checkpoint:

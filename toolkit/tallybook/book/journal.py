@@ -20,9 +20,10 @@ from tallybook.book import news, opening, withheld
 from tallybook.book.files import StateFiles
 from tallybook.book.folding import fold_anew
 from tallybook.book.gathering import Decide, Gathering, Ticket
+from tallybook.book.reading import Reading
 from tallybook.book.store import Store
 from tallybook.clock import Clock, Moment
-from tallybook.errors import FoldRefused, NoRoom, NotNow, TallybookError
+from tallybook.errors import FoldRefused, NotNow, TallybookError
 from tallybook.event import Event
 from tallybook.fold import apply
 from tallybook.job import Job
@@ -55,7 +56,7 @@ class Journal:
         self._mutex = threading.RLock()
         self._gathering = Gathering(self._do)
         self._wake_path = str(layout.wake)
-        self._reading = _Reading(self)
+        self._reading = Reading(self.begin_reading, self.end_reading)
         self._passed: Position | None = None
         with self._lock, opening.told(layout.state):
             self._open()
@@ -188,8 +189,8 @@ class Journal:
         if has_more(self._layout, position):
             with self._lock, self._mutex:
                 self._follow()
-                with opening.told(self._layout.state), self._store.transaction():
-                    self._catch_up()
+                with opening.told(self._layout.state):
+                    self._caught_up()
 
     @property
     def is_closed(self) -> bool:
@@ -252,31 +253,31 @@ class Journal:
 
     # a state that fits the log
 
+    def _caught_up(self) -> Position:
+        with self._store.transaction():
+            return self._catch_up()
+
     def _open(self) -> None:
         """Open the state, folded anew where it is lost or ahead of the log, and catch up."""
         asides.sweep(self._layout.state)
-        store = opening.open_store(self._layout.state)
-        lost = store.position() if store else Position()
-        if store and opening.is_ahead(self._layout, lost):
-            store.connection.close()
-            store = None
+        store, known = opening.open_fitting(self._layout)
         self._store = store or fold_anew(self._layout)
         try:
-            with self._store.transaction():
-                end = self._catch_up()
+            end = self._caught_up()
         except (sqlite3.DatabaseError, FoldRefused) as error:
             if store is None or isinstance(error, sqlite3.OperationalError):
                 raise
             log.warning("%s does not fit the log (%s): folded anew", self._layout.state, error)
             store.connection.close()
             self._store = fold_anew(self._layout)
-            with self._store.transaction():
-                end = self._catch_up()
+            end = self._caught_up()
         self._store.ends_at = self._log.ends_at
         self._files = StateFiles(self._layout.state)
         if self._withholds:
             self._store.sync_commits()
-        self._note_lost_end(end, lost)
+        lost = lost_end(self._layout, end, known)
+        if lost:
+            self._log.renew(lost)
 
     def _follow(self) -> None:
         """Where files of state.db were deleted or replaced, go on with the state that counts."""
@@ -289,29 +290,7 @@ class Journal:
     def _replay(self) -> None:
         """Apply what a failed COMMIT left out. Raises NoRoom where that fails again."""
         if self._store.is_behind:
-            with opening.told(self._layout.state), self._store.transaction():
-                self._catch_up()
+            with opening.told(self._layout.state):
+                self._caught_up()
         if self._store.is_behind:
-            raise NoRoom(
-                f"{self._layout.state}: cannot be written and lags behind the log, which has all; "
-                "make room on the disk"
-            )
-
-    def _note_lost_end(self, end: Position, state: Position) -> None:
-        lost = lost_end(self._layout, end, state)
-        if lost:
-            seen = Position(lost.writer, lost.last_seq)
-            self._log.renew("shortened", seen, lost.first_seq)
-
-
-class _Reading(AbstractContextManager[Store]):
-    """``with`` for reading: a class, since a generator costs more than the read of a small row."""
-
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
-
-    def __enter__(self) -> Store:
-        return self._journal.begin_reading()
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        self._journal.end_reading(error)
+            raise opening.lagging(self._layout.state)

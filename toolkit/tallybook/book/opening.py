@@ -11,13 +11,12 @@ from pathlib import Path
 
 from tallybook.book import store as stores
 from tallybook.book.store import Store
-from tallybook.errors import BadInput, NoRoom, TallybookError
+from tallybook.errors import BadInput, NoRoom, TallybookError, is_no_room
 from tallybook.layout import Layout
 from tallybook.log.marks import Mark, known_marks
 from tallybook.log.reader import Position, reaches
 
 _CHECKPOINT_PAGES = 4000  # 16 MiB of WAL for two syncs; SQLite's 1,000 are the work of 0.1 s
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NOT_NOW = (
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_CANTOPEN,
@@ -113,6 +112,16 @@ def connect(uri: str) -> sqlite3.Connection:
     return connection
 
 
+def open_fitting(layout: Layout) -> tuple[Store | None, Position]:
+    """As ``open_store``, None also where it is ahead of the log; and the position it had."""
+    store = open_store(layout.state)
+    position = store.position() if store else Position()
+    if store and is_ahead(layout, position):
+        store.connection.close()
+        return None, position
+    return store, position
+
+
 def is_ahead(layout: Layout, position: Position) -> bool:
     """Whether the state at ``position`` knows more than the log, or less than it still has."""
     return not reaches(layout, position)
@@ -144,9 +153,16 @@ def as_ours(error: sqlite3.OperationalError | OSError, path: Path) -> TallybookE
     if isinstance(error, sqlite3.OperationalError):
         kind = NoRoom if error.sqlite_errorcode in _FULL else TallybookError
         return kind(f"{path}: {error}; nothing was changed")
-    kind = NoRoom if error.errno in _NO_ROOM else TallybookError
+    kind = NoRoom if is_no_room(error) else TallybookError
     kind = BadInput if isinstance(error, PermissionError) else kind
     return kind(f"{error.filename or path}: {error.strerror}; nothing was changed")
+
+
+def lagging(path: Path) -> NoRoom:
+    """The state at ``path`` cannot be brought to the end of the log."""
+    return NoRoom(
+        f"{path}: cannot be written and lags behind the log, which has all; make room on the disk"
+    )
 
 
 def is_damage(error: sqlite3.DatabaseError) -> bool:

@@ -10,11 +10,8 @@ absent: it is a fold of the log and is made anew.
 
 from __future__ import annotations
 
-import fcntl
-import os
 from bisect import bisect_left, insort
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import fields
 from itertools import takewhile
 from pathlib import Path
@@ -22,6 +19,7 @@ from typing import Any
 
 import orjson
 
+from tallybook.alone import alone
 from tallybook.entry import Entry
 from tallybook.log.chain import Position, as_json, from_json
 from tallybook.log.durable import replace_file
@@ -83,7 +81,7 @@ class JsonCache:
 
     def flush(self) -> None:
         """Write what changed here over what the file has now; on disk when this returns."""
-        with _alone(self._path.parent):
+        with alone(self._path.parent):
             found = _load(self._path)
             if found:
                 self._take(found[1])
@@ -120,16 +118,6 @@ class JsonCache:
         shown = {key: _shown(self._entries[key]) for key in self._keys}
         whole = {"v": _VERSION, "position": as_json(self.position), "entries": shown}
         return orjson.dumps(whole, option=orjson.OPT_INDENT_2) + b"\n"
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(fd)
 
 
 def _shown(entry: Entry) -> dict[str, Any]:

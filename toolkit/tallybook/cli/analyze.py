@@ -9,20 +9,15 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from tallybook.cli import output
+from tallybook.cli import output, tables
 from tallybook.errors import BadInput
 
 if TYPE_CHECKING:
-    import polars
-
     from tallybook.ops import Span, Warehouse
 
 HELP = "throughput, latency, leases, backlog, double runs and settings, from the log alone"
 _FINDINGS, _INCOMPLETE = 1, 4
 _WRITER = 8
-_SHOWN = 20
-_MEASURES = ("wait", "run", "total")
-_MARKS = ("mean", "p50", "p90", "p95", "p99", "max")
 _GROUPS = {
     "throughput": ("topic", "worker"),
     "latency": ("topic", "worker", "error", "node"),
@@ -148,12 +143,12 @@ def _text(told: Told, warnings: Sequence[str]) -> str:
 def _throughput(warehouse: Warehouse, asked: Asked) -> Told:
     from tallybook import ops
 
-    rows = _plain(ops.throughput(warehouse, asked.span, by=asked.by))
+    rows = tables.plain(ops.throughput(warehouse, asked.span, by=asked.by))
     for row in rows:
         row["n"] = row["completions"]
-    columns = [*_labels(rows, asked.by), "arrivals", "starts", "completions", "arrivals_per_s",
-               "starts_per_s", "completions_per_s"]  # fmt: skip
-    return Told({"groups": rows}, lambda: _table(rows, columns, rows_shown=None))
+    columns = [*tables.labels(rows, asked.by), "arrivals", "starts", "completions",
+               "arrivals_per_s", "starts_per_s", "completions_per_s"]  # fmt: skip
+    return Told({"groups": rows}, lambda: tables.table(rows, columns, rows_shown=None))
 
 
 def _latency(warehouse: Warehouse, asked: Asked) -> Told:
@@ -161,19 +156,19 @@ def _latency(warehouse: Warehouse, asked: Asked) -> Told:
 
     if asked.against:
         return _compared(warehouse, asked, asked.against)
-    rows = _plain(ops.latency(warehouse, asked.span, by=asked.by))
-    groups = [_nested(row) for row in rows]
-    labels = _labels(rows, asked.by)
-    return Told({"groups": groups}, lambda: _latency_text(groups, labels))
+    rows = tables.plain(ops.latency(warehouse, asked.span, by=asked.by))
+    groups = [tables.nested(row) for row in rows]
+    labels = tables.labels(rows, asked.by)
+    return Told({"groups": groups}, lambda: tables.latency_text(groups, labels))
 
 
 def _compared(warehouse: Warehouse, asked: Asked, before: Span) -> Told:
     from tallybook import ops
 
-    rows = _plain(ops.compare(warehouse, before, asked.span, by=asked.by))
-    columns = [*_labels(rows, asked.by), "measure", "before", "after", "difference", "ratio",
+    rows = tables.plain(ops.compare(warehouse, before, asked.span, by=asked.by))
+    columns = [*tables.labels(rows, asked.by), "measure", "before", "after", "difference", "ratio",
                "n_before", "n_after"]  # fmt: skip
-    return Told({"groups": rows}, lambda: _table(rows, columns, rows_shown=None))
+    return Told({"groups": rows}, lambda: tables.table(rows, columns, rows_shown=None))
 
 
 def _leases(warehouse: Warehouse, asked: Asked) -> Told:
@@ -181,14 +176,16 @@ def _leases(warehouse: Warehouse, asked: Asked) -> Told:
     from tallybook.ops.leases import FINE
 
     found = ops.lease_states(warehouse, asked.span, at=asked.at)
-    rows = _plain(found)
+    rows = tables.plain(found)
     wrong = [row for row in rows if row["status"] not in FINE or row["ended_at"] is not None]
-    counts = _plain(found.group_by(asked.by or "status").len("leases").sort(asked.by or "status"))
+    counts = tables.plain(
+        found.group_by(asked.by or "status").len("leases").sort(asked.by or "status")
+    )
     columns = ["status", "job_id", "worker", "lease_token", "detail", "command"]
     none = warehouse.silent.get("leases", "no lease is open, and each ended as it should")
     return Told(
         {"groups": counts, "leases": rows},
-        lambda: _listed(counts, rows, columns, none),
+        lambda: tables.listed(counts, rows, columns, none),
         bool(wrong),
     )
 
@@ -197,8 +194,9 @@ def _backlog(warehouse: Warehouse, asked: Asked) -> Told:
     from tallybook import ops
     from tallybook.ops import questions
 
-    rows, found = _plain(ops.backlog(warehouse, asked.span)), ops.advice(warehouse, asked.span)
-    depth = _plain(questions.depth(warehouse, asked.span)) if asked.span.every else []
+    rows = tables.plain(ops.backlog(warehouse, asked.span))
+    found = ops.advice(warehouse, asked.span)
+    depth = tables.plain(questions.depth(warehouse, asked.span)) if asked.span.every else []
     shown = {"groups": rows, "depth": depth, "advice": [asdict(one) for one in found]}
     columns = ["topic", "pending", "due", "leased", "arrivals_per_s", "completions_per_s",
                "service_per_s", "utilisation", "drain_s", "drain_low_s", "drain_high_s", "workers",
@@ -206,10 +204,10 @@ def _backlog(warehouse: Warehouse, asked: Asked) -> Told:
 
     def text() -> str:
         named = [row | {"topic": row["topic"] or "(all)"} for row in rows]
-        parts = [_table(named, columns)]
+        parts = [tables.table(named, columns)]
         if depth:
             depths = ["window_end", "pending", "leased", "dead"]
-            parts.append(_table(depth, depths, rows_shown=None))
+            parts.append(tables.table(depth, depths, rows_shown=None))
         words = [f"{one.kind}, {one.topic or 'all topics'}: {one.words}" for one in found]
         return "\n\n".join([*parts, "\n".join(words or ["nothing is pending"])])
 
@@ -219,23 +217,25 @@ def _backlog(warehouse: Warehouse, asked: Asked) -> Told:
 def _double_runs(warehouse: Warehouse, asked: Asked) -> Told:
     from tallybook import ops
 
-    rows = _plain(ops.double_runs(warehouse, asked.span))
+    rows = tables.plain(ops.double_runs(warehouse, asked.span))
     columns = ["job_id", "first_worker", "second_worker", "overlap_s", "winner_token",
                "winner_settle", "refused_tokens", "command"]  # fmt: skip
     none = "no two runs of a job overlapped"
-    return Told({"groups": rows}, lambda: _table(rows, columns) if rows else none, bool(rows))
+    return Told({"groups": rows}, lambda: tables.table(rows, columns) if rows else none, bool(rows))
 
 
 def _settings(warehouse: Warehouse, asked: Asked) -> Told:
     from tallybook import ops
 
-    rows = _plain(ops.settings_review(warehouse, asked.span))
+    rows = tables.plain(ops.settings_review(warehouse, asked.span))
     columns = ["topic", "setting", "value", "verdict", "over", "n", "proposed", "detail"]
     none = "no job was claimed in this span: nothing is measured"
     none = warehouse.silent.get("settings", none)
     unsafe = any(row["verdict"] == "unsafe" for row in rows)
     return Told(
-        {"groups": rows}, lambda: _table(rows, columns, rows_shown=None) if rows else none, unsafe
+        {"groups": rows},
+        lambda: tables.table(rows, columns, rows_shown=None) if rows else none,
+        unsafe,
     )
 
 
@@ -247,73 +247,3 @@ _ANSWERS: Mapping[str, Callable[[Warehouse, Asked], Told]] = {
     "double-runs": _double_runs,
     "settings": _settings,
 }
-
-
-# how they look
-
-
-def _plain(frame: polars.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a frame, with times as text."""
-    return [
-        {name: value.isoformat() if isinstance(value, datetime) else value
-         for name, value in row.items()}
-        for row in frame.to_dicts()
-    ]  # fmt: skip
-
-
-def _labels(rows: Sequence[Mapping[str, Any]], by: str | None) -> list[str]:
-    window = ["window_start"] if rows and "window_start" in rows[0] else []
-    return [*window, *([by] if by else [])]
-
-
-def _nested(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of latency with one object a measure."""
-    measured = {
-        f"{measure}_s": {
-            **{mark: row[f"{measure}_{mark}_s"] for mark in _MARKS},
-            "negative": row[f"{measure}_negative"],
-        }
-        for measure in _MEASURES
-    }
-    flat = {name: value for name, value in row.items() if not name.startswith(_MEASURES)}
-    return flat | measured
-
-
-def _latency_text(groups: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> str:
-    rows = [
-        {name: group[name] for name in (*labels, "n", "open", "open_oldest_s")}
-        | {"time": measure, **group[f"{measure}_s"]}
-        for group in groups
-        for measure in _MEASURES
-    ]
-    columns = [*labels, "n", "open", "open_oldest_s", "time", *_MARKS, "negative"]
-    return _table(rows, columns, rows_shown=None) + "\n\ntimes in seconds"
-
-
-def _listed(
-    counts: Sequence[Mapping[str, Any]],
-    rows: Sequence[Mapping[str, Any]],
-    columns: Sequence[str],
-    none: str,
-) -> str:
-    if not rows:
-        return none
-    return "\n\n".join([_table(counts, list(counts[0])), _table(rows, columns)])
-
-
-def _table(
-    rows: Sequence[Mapping[str, Any]], columns: Sequence[str], rows_shown: int | None = _SHOWN
-) -> str:
-    """A table of the first rows, which says how many more there are."""
-    shown = output.table([_rounded(row) for row in rows[:rows_shown]], columns)
-    left = len(rows) - len(rows[:rows_shown])
-    more = f"\nand {output.counted(left, 'more row')}; --json gives all" if left else ""
-    return shown + more
-
-
-def _rounded(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row whose numbers fit a table: six digits that count."""
-    return {
-        name: float(f"{value:.6g}") if isinstance(value, float) else value
-        for name, value in row.items()
-    }

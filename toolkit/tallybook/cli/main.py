@@ -13,7 +13,7 @@ from typing import Any, NoReturn, TextIO
 
 import tallybook
 from tallybook.cli.output import Progress, plain
-from tallybook.errors import BadInput, TallybookError
+from tallybook.errors import BadInput, TallybookError, is_no_room
 from tallybook.payload import visible
 
 COMMANDS = {
@@ -41,7 +41,6 @@ BAD_INPUT = 2
 FAILURE = 3
 INTERRUPTED = 130
 _RIGHTS = (errno.EACCES, errno.EPERM, errno.EROFS)
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class _Plain(logging.Formatter):
@@ -108,7 +107,7 @@ def _disk_said(error: OSError) -> int:
     words = error.strerror or str(error)
     if error.errno in _RIGHTS:
         code, advice = BAD_INPUT, "run it as the owner of the file, or change who may use it"
-    elif error.errno in _NO_ROOM:
+    elif is_no_room(error):
         code, advice = FAILURE, "make room on the disk"
     else:
         code, advice = FAILURE, "look at that file and its disk"

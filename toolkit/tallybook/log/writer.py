@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 import platform
@@ -16,7 +15,7 @@ import tallybook
 from tallybook import event as events
 from tallybook import packed
 from tallybook.clock import Moment
-from tallybook.errors import LogDamaged, NoRoom, TallybookError
+from tallybook.errors import LogDamaged, NoRoom, TallybookError, is_no_room
 from tallybook.event import Event
 from tallybook.layout import FILE_MODE, Layout
 from tallybook.log import identity
@@ -25,11 +24,10 @@ from tallybook.log.chain import Position
 from tallybook.log.durable import at, sync, sync_folder, write_all
 from tallybook.log.folder import Seen
 from tallybook.log.interval import IntervalSync
-from tallybook.log.reader import history, segment
+from tallybook.log.reader import Hole, history, segment
 from tallybook.settings import LogSettings
 
 log = logging.getLogger("tallybook.log")
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 VERSIONS = {
     "tallybook": tallybook.__version__,
     "python": platform.python_version(),
@@ -139,16 +137,16 @@ class Log:
             write_all(self._fd, batch.data, "segment")
         except OSError as error:
             self._undo(batch, offset)
-            kind = NoRoom if error.errno in _NO_ROOM else TallybookError
+            kind = NoRoom if is_no_room(error) else TallybookError
             raise kind(
                 f"{batch.path}: cannot append: {error.strerror}; nothing was changed"
             ) from error
 
-    def renew(self, reason: str, lost: Position, first_lost_seq: int) -> None:
-        """Begin a new life: the log lost ``first_lost_seq`` to ``lost.seq`` of ``lost.writer``."""
+    def renew(self, lost: Hole) -> None:
+        """Begin a new life: the log lost these lines at its end."""
         self._layout.writer.unlink(missing_ok=True)
         self._known_writer = ""
-        self._tell(reason, lost.writer, first_lost_seq, lost.seq)
+        self._tell("shortened", lost.writer, lost.first_seq, lost.last_seq)
 
     def close(self) -> None:
         """Let go of the open segment, with all that was written on disk."""

@@ -6,11 +6,10 @@ What a crash leaves is a file that no entry names; the next compaction writes it
 process at a time compacts into a folder (flock on it); another waits, and finds it done.
 """
 
-import fcntl
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise
@@ -22,6 +21,7 @@ import duckdb
 
 from tallybook import layout as layouts
 from tallybook import packed
+from tallybook.alone import alone
 from tallybook.errors import TallybookError
 from tallybook.layout import FILE_MODE, FOLDER_MODE, Layout, segment_name
 from tallybook.ops import archive, history, loading, memory, proofs, statements
@@ -71,7 +71,9 @@ def compact(book: Path, out: Path | None = None) -> Compacted:
     found = survey(place, out)
     try:
         found.folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
-        with _alone(found.folder):
+        with alone(found.folder):
+            for left in found.folder.glob(".*.new"):
+                left.unlink()
             return _compact(place, survey(place, out))
     except OSError as error:
         name = error.filename or found.folder
@@ -79,19 +81,6 @@ def compact(book: Path, out: Path | None = None) -> Compacted:
     except duckdb.IOException as error:
         said = str(error).partition("\n")[0]
         raise TallybookError(f"cannot compact into {found.folder}: {said}") from error
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """One process at a time; what another left aside is then of a dead one."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        for left in folder.glob(".*.new"):
-            left.unlink()
-        yield
-    finally:
-        os.close(fd)
 
 
 def _compact(place: Layout, found: Survey) -> Compacted:

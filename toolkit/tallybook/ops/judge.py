@@ -5,13 +5,14 @@ writes, at its beginning and nowhere else, is let through as it is: DuckDB reads
 lines of any other piece are parsed and checked one by one. A bad line takes nothing with it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
 from tallybook import packed
-from tallybook.layout import segment_name
+from tallybook.errors import BadInput
+from tallybook.layout import Layout, segment_name
 from tallybook.ops.refusals import refusal
 
 TEXT_SHOWN = 200
@@ -166,3 +167,18 @@ def _set_apart(verdict: Verdict, line: bytes, reason: str, size: int = 0) -> Non
 def _bad(verdict: Verdict, number: int, line: bytes, reason: str) -> BadLine:
     shown = line[: TEXT_SHOWN * 4].decode("utf-8", "replace").rstrip("\r\n")[:TEXT_SHOWN]
     return BadLine(verdict.segment, number, verdict.text_bytes, reason, shown)
+
+
+def require_own_log(place: Layout, bad: Sequence[BadLine]) -> None:
+    """Raise BadInput where a log has lines, and not one of them is an event."""
+    if not bad:
+        return
+    first = bad[0]
+    said = f"{place.log / first.file} line {first.line}: {first.reason}"
+    if all(line.reason.startswith("v is ") for line in bad):
+        raise BadInput(f"{said}: the book is of a newer version; update tallybook")
+    if not any(line.text.startswith('{"v":') for line in bad):
+        raise BadInput(
+            f"{said}; no line of this log is an event of tallybook, so it is the log of another "
+            "program; name a book with --book DIR or TALLYBOOK_BOOK"
+        )

@@ -12,7 +12,7 @@ import duckdb
 import polars
 
 from tallybook import layout
-from tallybook.errors import BadInput, TallybookError
+from tallybook.errors import TallybookError
 from tallybook.layout import Layout
 from tallybook.ops import archive as archives
 from tallybook.ops import history, loading, marks, memory, metrics, statements
@@ -21,7 +21,7 @@ from tallybook.ops.imports import stored
 from tallybook.ops.imports.stored import Import
 from tallybook.ops.imports.writing import Record
 from tallybook.ops.interrupts import interruptible
-from tallybook.ops.judge import BadLine, Verdict
+from tallybook.ops.judge import Verdict, require_own_log
 from tallybook.ops.marks import Mark
 from tallybook.ops.past import Place
 from tallybook.ops.survey import Survey, survey
@@ -156,7 +156,7 @@ class Warehouse:
         return {segment for (segment,) in self._rows(statements.query("last_segment"))}
 
     def _require_events(self) -> None:
-        _require_own_log(self._at, self._bad_lines)
+        require_own_log(self._at, self._bad_lines)
 
     @property
     def imported(self) -> Record | None:
@@ -295,18 +295,3 @@ class Warehouse:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def _require_own_log(place: Layout, bad: Sequence[BadLine]) -> None:
-    """Raise BadInput where a log has lines, and not one of them is an event."""
-    if not bad:
-        return
-    first = bad[0]
-    said = f"{place.log / first.file} line {first.line}: {first.reason}"
-    if all(line.reason.startswith("v is ") for line in bad):
-        raise BadInput(f"{said}: the book is of a newer version; update tallybook")
-    if not any(line.text.startswith('{"v":') for line in bad):
-        raise BadInput(
-            f"{said}; no line of this log is an event of tallybook, so it is the log of another "
-            "program; name a book with --book DIR or TALLYBOOK_BOOK"
-        )

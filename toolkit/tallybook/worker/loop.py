@@ -24,12 +24,13 @@ from tallybook.worker.metrics import Counters
 from tallybook.worker.patience import Patience
 from tallybook.worker.run import run
 from tallybook.worker.running import Running
-from tallybook.worker.stopping import TIMED_OUT, HardEnd, News, Stopping, as_timed_out
+from tallybook.worker.stopping import HardEnd, News, Stopping
 from tallybook.worker.wake import Wake
 
 log = logging.getLogger("tallybook.worker")
 _LONGEST_IDLE_S = 1.0
 _DRAIN_IDLE_S = 0.05
+_OPEN = (Status.PENDING, Status.LEASED)
 
 
 class Worker:
@@ -180,10 +181,8 @@ class Worker:
     def _take(self, book: Book, lane: Lane, jobs: list[Job]) -> None:
         lane.jobs.extend(jobs)
         for job in jobs:
-            self._running.start(Held(job.job_id, job.lease_token), self._leased_us(book, job))
-
-    def _leased_us(self, book: Book, job: Job) -> int:
-        return (job.lease_boot_us or book.moment().boot_us) - self._running.lease_us
+            leased_us = (job.lease_boot_us or book.moment().boot_us) - self._running.lease_us
+            self._running.start(Held(job.job_id, job.lease_token), leased_us)
 
     def _give_back(self, book: Book, lane: Lane) -> None:
         """Hand back the jobs that wait in memory: their worker stops."""
@@ -227,9 +226,7 @@ class Worker:
             lambda until_us: self._running.extended(job.job_id, until_us),
             held.started_at,
         )
-        if self._stopping.why(job.job_id) == TIMED_OUT:
-            outcome = as_timed_out(outcome, job)
-        self._stopping.end(job.job_id)
+        outcome = self._stopping.ended(job, outcome)
         lane.end(job, Settled(outcome, puts), time.monotonic())
 
     def _is_held(self, book: Book, job: Job) -> Callable[[], bool]:
@@ -298,8 +295,5 @@ class Worker:
 
 
 def _has_open_jobs(book: Book, topics: Sequence[str]) -> bool:
-    return any(
-        counts.get(Status.PENDING, 0) + counts.get(Status.LEASED, 0)
-        for topic, counts in book.counts().items()
-        if topic in topics
-    )
+    counts = book.counts()
+    return any(counts.get(topic, {}).get(status) for topic in topics for status in _OPEN)

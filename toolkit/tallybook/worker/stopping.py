@@ -99,10 +99,11 @@ class Stopping:
         with self.mutex:
             self.runs[job.job_id] = Run(job, started_at, boot_us)
 
-    def end(self, job_id: str) -> None:
-        """It has ended by itself."""
+    def ended(self, job: Job, outcome: Outcome) -> Outcome:
+        """A handler has ended by itself; what becomes of its outcome where its time was over."""
         with self.mutex:
-            self.runs.pop(job_id, None)
+            run = self.runs.pop(job.job_id, None)
+        return _as_timed_out(outcome, job) if run and run.why == TIMED_OUT else outcome
 
     def waits_for(self) -> str:
         """What a worker that stops waits for, in words; empty where no handler runs."""
@@ -168,7 +169,7 @@ def _why(run: Run, cancelled: list[str], boot_us: int) -> str:
     return TIMED_OUT if timeout_s and boot_us - run.began_us >= timeout_s * 1_000_000 else ""
 
 
-def as_timed_out(outcome: Outcome, job: Job) -> Outcome:
+def _as_timed_out(outcome: Outcome, job: Job) -> Outcome:
     """The outcome of a run that ended because its time was over: a failed attempt, ``TimedOut``."""
     if outcome.settle != "retry":
         return outcome
