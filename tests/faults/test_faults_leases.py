@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections import Counter
 from pathlib import Path
@@ -12,11 +13,13 @@ from core_steps import outcome
 from fault_steps import until
 
 from tallybook import Book
+from tallybook.cli.main import main
 from tallybook.errors import TallybookError
 from tallybook.event import Event
 from tallybook.layout import Layout
 from tallybook.log.reader import history
 from tallybook.testing import FakeClock, Fault, audit, faults
+from tallybook.worker.sign import Sign, bury_the_dead, path_of
 
 SLEEPER = """
 import time
@@ -64,6 +67,31 @@ def test_a_worker_that_drains_longer_than_its_lease_keeps_its_job(tmp_path: Path
     other.wait(timeout=60)
     seen = Counter(event.name for event in said(book))
     assert (seen["job.leased"], seen["job.done"], seen["job.lease_expired"]) == (1, 1, 0)
+
+
+def test_workers_that_were_replaced_are_not_online_and_leave_nothing_behind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """F69: twenty died one after the other, each under a name of its own; one lives."""
+
+    def states() -> dict[str, str]:
+        assert main(["status", "--json", "--book", str(tmp_path)]) == 0
+        told = json.loads(capsys.readouterr().out)["workers"]
+        return {worker["worker"]: worker["state"] for worker in told}
+
+    with Book.open(tmp_path) as book:
+        moment = book.moment()
+        mine = {"host": book.node.host, "boot_id": moment.boot_id, "boot_us": moment.boot_us}
+        signs = {f"w{number}": {"worker": f"w{number}", "pid": 1} | mine for number in range(20)}
+        for name, sign in signs.items():
+            path_of(book, name).write_text(json.dumps(sign))
+        living = Sign(book, "lives", {"worker": "lives", "pid": 1} | mine)
+        assert states() == dict.fromkeys(signs, "dead") | {"lives": "alive"}
+        bury_the_dead(book)
+        assert states() == {"lives": "alive"}
+        assert [path.name for path in book.layout.heartbeats.iterdir()] == ["lives.json"]
+        living.remove()
+        assert states() == {}
 
 
 def test_no_rescue_ever_lowers_a_counter(tmp_path: Path) -> None:

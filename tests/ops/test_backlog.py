@@ -132,6 +132,20 @@ def test_jobs_that_are_due_later_are_pending_and_not_due(tmp_path: Path) -> None
     assert (every["pending"], every["due"], every["utilisation"]) == (2, 1, None)
 
 
+def test_a_job_stands_in_the_topic_that_it_was_enqueued_in_whatever_later_events_say(
+    tmp_path: Path,
+) -> None:
+    log = Log(tmp_path)
+    for number in range(20):
+        log.enqueued(f"j{number}", 1, "first")
+        log.leased(f"j{number}", 2, topic=f"other-{number}")
+    log.leased("pruned", 3, topic="left")
+    log.expired("pruned", 4, topic="later")
+    with ops.open(tmp_path) as warehouse:
+        rows = ops.backlog(warehouse).select("topic", "pending", "leased").rows()
+    assert rows == [(None, 1, 20), ("first", 0, 20), ("left", 1, 0)]
+
+
 def test_a_log_without_jobs_has_no_backlog_and_no_advice(tmp_path: Path) -> None:
     Log(tmp_path)
     with ops.open(tmp_path) as warehouse:

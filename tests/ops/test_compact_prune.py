@@ -95,6 +95,52 @@ def test_compact_and_prune_from_the_command_line(
     assert pruned["stopped_at"] is None and len(pruned["segments"]) == shown["kept"]
 
 
+def traced(
+    capsys: pytest.CaptureFixture[str], book: Path, name: str, out: Path
+) -> tuple[int, Any, str]:
+    code = main(["trace", name, "--json", "--book", str(book), "--out", str(out)])
+    shown = capsys.readouterr()
+    return code, shown.out and json.loads(shown.out), shown.err
+
+
+def test_a_trace_finds_in_the_archive_what_the_log_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place, out = worked(tmp_path / "book"), tmp_path / "out"
+    with Book.open(place.root, clock=FakeClock()) as book:
+        name = book.jobs(limit=1)[0].job_id
+    whole = traced(capsys, place.root, name, out)
+    compact(place.root, out)
+    with Book.open(place.root, clock=FakeClock()) as book:
+        prune(book, archive=out / "archive")
+    assert traced(capsys, place.root, name, out) == whole
+    assert len(whole[1]["events"]) == 3 and whole[::2] == (0, "")
+    code, _, said = traced(capsys, place.root, name, tmp_path / "none")
+    assert code == 2 and said.count("\n") == 1 and "name the folder" in said
+    monkeypatch.setattr("tallybook.cli.trace.find_spec", lambda _: None)
+    assert "with the extra ops: pip install" in traced(capsys, place.root, name, out)[2]
+
+
+def test_a_trace_goes_on_from_the_archive_to_the_log_and_without_it_lacks_the_beginning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root, clock = tmp_path / "book", FakeClock()
+    with Book.open(root, clock=clock) as book:
+        job_id = book.enqueue("a", 1.5, delay_s=9, correlation_id="c").job_id
+    clock.reboot()
+    with Book.open(root, clock=clock) as book:
+        book.steer("cancel", [job_id], "asked")
+        whole = traced(capsys, root, job_id, tmp_path)
+        compact(root, tmp_path)
+        assert prune(book, archive=tmp_path / "archive").segments
+    for name in (job_id, "c"):
+        assert traced(capsys, root, name, tmp_path)[1]["events"] == whole[1]["events"]
+    code, shown, said = traced(capsys, root, job_id, tmp_path / "none")
+    assert (code, shown["complete"]) == (4, False)
+    assert [event["event"] for event in shown["events"]] == ["job.cancelled"]
+    assert "the log was pruned, and of 2 events there is nothing in" in said
+
+
 def test_a_compaction_of_lines_that_cannot_be_read_exits_with_4(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,7 +1,8 @@
 -- one row a topic, and one for all (topic null): what stands at $until, and what came and went since $since
 with standing as (
     select
-        any_value(topic) as topic,
+        -- that of its enqueue; of a job whose enqueue is not in the log that of its first event
+        coalesce(any_value(topic) filter (where event = 'job.enqueued'), arg_min(topic, position)) as topic,
         arg_max(event, position) as event,
         arg_max_null(next_attempt_at, position) as next_attempt_at
     from events
