@@ -19,7 +19,7 @@ from tallybook.book import aside as asides
 from tallybook.book import news, withheld
 from tallybook.book import store as stores
 from tallybook.book.files import StateFiles
-from tallybook.book.folding import fold_anew
+from tallybook.book.folding import fold_anew, fold_what_is_left
 from tallybook.book.gathering import Decide, Gathering, Ticket
 from tallybook.book.store import Store
 from tallybook.clock import Clock, Moment
@@ -261,7 +261,9 @@ class Journal:
         if store and stores.is_ahead(self._layout, lost):
             store.connection.close()
             store = None
-        self._store = store or fold_anew(self._layout)
+            self._store = fold_what_is_left(self._layout, self._clock.moment().wall())
+        else:
+            self._store = store or fold_anew(self._layout)
         try:
             with self._store.transaction():
                 end = self._catch_up()
