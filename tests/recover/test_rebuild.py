@@ -187,6 +187,24 @@ def test_without_its_first_segment_a_log_gives_back_what_the_others_tell(
         assert book.enqueue("a", 1).is_new
 
 
+def test_what_only_state_db_knew_outlives_the_next_change_and_comes_back(
+    book: Book, root: Path, clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    book.put_entry("k", 1)
+    old = book.enqueue("a", "old").job_id
+    book.close()
+    segments(root)[0].unlink()
+    with Book.open(root, clock=clock) as again:
+        new = again.enqueue("a", "new").job_id
+        assert [again.job(old), again.entry("k")] == [None, None]
+    (kept,) = Layout(root).rebuilt.glob("*/state.db")
+    assert str(kept) in caplog.text
+    rebuild(root, source=kept, clock=clock)
+    with Book.open(root, clock=clock) as again:
+        found = [again.job(old), again.job(new), again.entry("k")]
+        assert None not in found
+
+
 def test_a_lost_end_begins_a_new_writer_anchored_to_what_is_left(
     book: Book, root: Path, clock: FakeClock
 ) -> None:

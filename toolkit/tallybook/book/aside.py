@@ -1,4 +1,8 @@
-"""Making a state.db: built aside or in memory, synced, and renamed in under the lock."""
+"""Making a state.db: built aside or in memory, synced, and renamed in under the lock.
+
+An old one that knows what the log does not goes to ``rebuilt/<time>/``; the newest three stay, each
+as large as a state.db.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing, suppress
+from itertools import count
 from pathlib import Path
 
 from tallybook.book import older, opening
@@ -13,11 +18,14 @@ from tallybook.book import store as stores
 from tallybook.book.store import Store
 from tallybook.errors import BadInput
 from tallybook.fold import MemoryTables
-from tallybook.log.durable import at, rename, sync, sync_folder
+from tallybook.layout import FOLDER_MODE, Layout
+from tallybook.log.durable import at, make_folder, rename, sync, sync_folder
 from tallybook.log.reader import Position
 from tallybook.queue.contract import Selection
 
 _BESIDE = ("-wal", "-shm", "-journal")
+_OLD = ("state.db", *(f"state.db{suffix}" for suffix in _BESIDE), "cache.json")
+_KEPT = 3
 
 
 def in_memory(tables: MemoryTables, position: Position) -> Store:
@@ -148,6 +156,29 @@ def _keep(path: Path, folder: Path) -> None:
         with suppress(FileNotFoundError):
             (folder / name).hardlink_to(path.with_name(name))
     sync_folder(folder, "set aside")
+
+
+def begin_keeping(layout: Layout, made_at: str) -> Path:
+    """Make the folder that an old state goes into, which nobody else has."""
+    make_folder(layout.rebuilt, FOLDER_MODE)
+    stamp = made_at.replace("-", "").replace(":", "").replace(".", "")
+    for number in count(1):
+        folder = layout.rebuilt / (stamp if number == 1 else f"{stamp}-{number}")
+        try:
+            folder.mkdir(FOLDER_MODE)
+            break
+        except FileExistsError:
+            continue
+    sync_folder(layout.rebuilt, "rebuilt")
+    return folder
+
+
+def drop_old(layout: Layout) -> None:
+    """Remove all old states but the newest three; certificates beside them stay."""
+    kept = sorted(path for path in layout.rebuilt.iterdir() if (path / _OLD[0]).exists())
+    for folder in kept[:-_KEPT]:
+        for name in _OLD:
+            (folder / name).unlink(missing_ok=True)
 
 
 def _fill(connection: sqlite3.Connection, tables: MemoryTables, position: Position) -> None:

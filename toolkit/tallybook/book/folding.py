@@ -44,21 +44,21 @@ def require_start(layout: Layout) -> None:
         )
 
 
-def fold_anew(layout: Layout) -> Store:
+def fold_anew(layout: Layout, keep: Path | None = None) -> Store:
     """A new state.db from that of an older version, else from the newest good checkpoint, and the
-    log after it, else from the whole log; under the lock. Raises LogDamaged or FoldRefused with
-    the place."""
+    log after it, else from the whole log; under the lock. The old files go into the folder
+    ``keep``, if given. Raises LogDamaged or FoldRefused with the place."""
     for kept in _kept(layout):
         aside = asides.begin_aside(layout.state)
         try:
             _fold_after(layout, kept, aside)
-            return asides.swap_in(layout.state, aside)
+            return asides.swap_in(layout.state, aside, keep)
         except (LogDamaged, FoldRefused, sqlite3.DatabaseError) as error:
             log.warning("%s was passed over: %s", kept, error)
         finally:
             asides.sweep(layout.state)
     tables, position = fold_history(layout)
-    return asides.write_anew(layout.state, tables, position)
+    return asides.write_anew(layout.state, tables, position, keep=keep)
 
 
 def _kept(layout: Layout) -> Iterator[Path]:
@@ -92,6 +92,21 @@ def _apply_after(layout: Layout, store: Store) -> None:
     store.set_position(position)
     store.queue  # noqa: B018 - what was applied is written
     store.connection.execute("commit")
+
+
+def fold_what_is_left(layout: Layout, made_at: str) -> Store:
+    """``fold_anew`` of a log that lost what state.db knew. The old state is kept in
+    ``rebuilt/<made_at>/``, since no other place may have that, and a warning says where."""
+    keep = asides.begin_keeping(layout, made_at)
+    folded = fold_anew(layout, keep)
+    asides.drop_old(layout)
+    log.warning(
+        "%s knew what the log has lost: it was folded anew and the old one is kept; "
+        "'tallybook rebuild --from %s' takes over what it knew",
+        layout.state,
+        keep / layout.state.name,
+    )
+    return folded
 
 
 def readable(layout: Layout) -> Store:

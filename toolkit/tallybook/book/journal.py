@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, contextmanager
 from tallybook.book import aside as asides
 from tallybook.book import news, opening, withheld
 from tallybook.book.files import StateFiles
-from tallybook.book.folding import fold_anew
+from tallybook.book.folding import fold_anew, fold_what_is_left
 from tallybook.book.gathering import Decide, Gathering, Ticket
 from tallybook.book.reading import Reading
 from tallybook.book.store import Store
@@ -261,7 +261,10 @@ class Journal:
         """Open the state, folded anew where it is lost or ahead of the log, and catch up."""
         asides.sweep(self._layout.state)
         store, known = opening.open_fitting(self._layout)
-        self._store = store or fold_anew(self._layout)
+        if store is None and known.writer:
+            self._store = fold_what_is_left(self._layout, self._clock.moment().wall())
+        else:
+            self._store = store or fold_anew(self._layout)
         try:
             end = self._caught_up()
         except (sqlite3.DatabaseError, FoldRefused) as error:

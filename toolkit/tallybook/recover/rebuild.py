@@ -141,7 +141,7 @@ class _Rebuild:
         path = keeping.write_certificate(kept, certificate)
         if self.out:
             path = keeping.write_certificate(self.out, certificate)
-        keeping.drop_old(self.layout)
+        asides.drop_old(self.layout)
         aside = str(kept) if (kept / self.layout.state.name).exists() else None
         return _rebuilt(certificate, path, aside, rescued, dry_run=False)
 
@@ -168,7 +168,7 @@ class _Rebuild:
         def check(store: Store) -> None:
             _require_same(store, folded, end, certificate)
 
-        kept = keeping.begin(self.layout, certificate.made_at)
+        kept = asides.begin_keeping(self.layout, certificate.made_at)
         try:
             store = asides.write_anew(self.layout.state, folded.tables, end, check=check, keep=kept)
         except BaseException:

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from tallybook.book import Book
+from tallybook.book import aside as asides
 from tallybook.book.caching import Write
 from tallybook.cache.contract import Cache
 from tallybook.clock import Clock, SystemClock
@@ -15,7 +16,6 @@ from tallybook.entry import Entry, Invalidate, Put
 from tallybook.errors import LogDamaged
 from tallybook.ids import canonical
 from tallybook.layout import Layout, require_book
-from tallybook.recover import keeping
 from tallybook.recover.caching import CacheAct, CacheRebuilt, Wish
 from tallybook.recover.rebuild import rebuild
 from tallybook.recover.steps import Steps
@@ -35,7 +35,7 @@ def restore_cache(
     """
     layout, clock = require_book(Path(book)), clock or SystemClock()
     _require_state(layout, clock)
-    kept = keeping.begin(layout, clock.moment().wall())
+    kept = asides.begin_keeping(layout, clock.moment().wall())
     act = CacheAct(layout, replace(wish, out=kept), steps or Steps(), clock)
     found, base = act.surveyed()
     known, path = act.in_memory(found, base)
