@@ -59,7 +59,7 @@ _LOGS = {
             100000 + i // 3 as id,
             'queue-' || (hash(i // 3) % 7) as queue,
             ['submit', 'start', 'end'][1 + i % 3] as what,
-            strftime(timestamp '2024-01-01' + to_seconds(i), $format) as at,
+            strftime(timestamp '2024-01-01' + to_seconds(i), $format) as "at",
             'node-' || (hash(i // 3) % 200) as host
         from range($rows) as rows(i)
     """,
@@ -85,10 +85,10 @@ _BY_HAND = {
         select
             case what when 'submit' then 'job.enqueued' when 'start' then 'job.leased'
                 else 'job.done' end as event,
-            id as job_id, queue as topic, at as occurred_at, host as worker,
-            min(case when what = 'start' then at end) over (partition by id) as started_at
+            id as job_id, queue as topic, "at" as occurred_at, host as worker,
+            min(case when what = 'start' then "at" end) over (partition by id) as started_at
         from log
-        order by at
+        order by "at"
     """,
 }
 

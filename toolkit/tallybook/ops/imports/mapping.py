@@ -5,7 +5,7 @@ tells twice, backwards or not at all is counted.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,6 @@ class Counts:
     repeated_starts: int = 0
     repeated_ends: int = 0
     out_of_order: int = 0
-    twice_told_hours: int = 0
 
 
 @dataclass(slots=True)
@@ -63,7 +62,6 @@ class Mapped:
     files: list[tuple[str, int]]
     unreadable: list[BadRow]
     unknown_words: dict[str, int]
-    warnings: list[str] = field(default_factory=list)
 
 
 def statement(name: str) -> str:

@@ -25,7 +25,6 @@ COUNTED = {
     "repeated_starts": "repeated starts left out",
     "repeated_ends": "repeated ends left out",
     "out_of_order": "rows out of order",
-    "twice_told_hours": "times in an hour that the zone has twice, read as the later",
 }
 Import = tuple[str, Record, str]
 """A node, what its import says of itself, and the Parquet file of its events."""

@@ -1,5 +1,5 @@
 -- one row a job of an event list, as its steps tell it
-create or replace view jobs_read as
+create or replace table jobs_read as
 with first_submits as (
     select id, min(at_us) as submit_us, arg_min(seq, place) as seq
     from steps

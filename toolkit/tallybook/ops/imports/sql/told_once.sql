@@ -1,5 +1,5 @@
 -- one row a step with its number among those of its kind in its run, and with the run's start
-create or replace view told as
+create or replace table told as
 select
     steps.*,
     runs.lease_token,
