@@ -7,8 +7,12 @@ import json
 import random
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
+
+from tallybook.event import Event
+from tallybook.fold import MemoryTables, apply
 
 START = datetime(2026, 11, 29, 10, 0, tzinfo=UTC)
 WRITER = "0190aaaa" + "0" * 24
@@ -220,30 +224,76 @@ class Simulation:
 def random_history(book: Path, seed: int, steps: int = 400) -> None:
     """Any legal history: jobs, cache and topics, over segments, boots and writers."""
     dice = random.Random(seed)  # noqa: S311 - histories, by a seed
-    log, at, jobs = Log(book), 0.0, dict[str, "RandomJob"]()
+    log, at, jobs = FoldedLog(book), 0.0, dict[str, "RandomJob"]()
     for step in range(steps):
         at += dice.choice([0, 0.001, 0.5, 20])
         chance = dice.random()
         if chance < 0.01:
-            log = _new_writer(log, book, step, at)
+            log.open_writer(f"{step:08x}" + "f" * 24, at)
         elif chance < 0.03:
             log.open_segment(at)
         elif chance < 0.25 or not jobs:
             job = RandomJob(f"job-{len(jobs)}", dice)
             jobs[job.name] = job
-            log.enqueued(job.name, at, f"topic-{len(jobs) % 3}", **job.delay(at))
+            order = _order(dice)
+            log.enqueued(job.name, at, f"topic-{len(jobs) % 3}", **job.delay(at), **order)
+            if "keep_latest" in order:
+                _supersede(log, at, jobs, job.name)
         elif chance < 0.35:
             _random_entry(log, dice, at, step)
         elif chance < 0.38:
             name = dice.choice(["topic.paused", "topic.resumed"])
             log.event(name, at, topic=f"topic-{dice.randrange(4)}")
         else:
-            dice.choice(list(jobs.values())).step(log, at)
+            standing = [job for job in jobs.values() if not log.waits(job.name)]
+            dice.choice(standing).step(log, at)
 
 
-def _new_writer(log: Log, book: Path, step: int, at: float) -> Log:
-    writer = f"{step:08x}" + "f" * 24
-    return Log(book, writer, at, previous_writer=log.writer, previous_seq=log.seq)
+class FoldedLog(Log):
+    """A log that is folded as it is written, so that the fold says what may come next."""
+
+    def __init__(self, book: Path) -> None:
+        self.tables, self.ordinals = MemoryTables(), count()
+        super().__init__(book)
+
+    def open_writer(self, writer: str, at: float) -> None:
+        """The lines that follow are those of a new writer."""
+        previous = {"previous_writer": self.writer, "previous_seq": self.seq}
+        self.writer, self.seq = writer, 0
+        self.open_segment(at, **previous)
+
+    def event(self, name: str, at: float, **fields: Any) -> int:
+        """Append one event and fold it. Raises FoldRefused for one that is not legal."""
+        seq = super().event(name, at, **fields)
+        boot_id = fields.get("boot_id") or self.tables.boot_id
+        stamp = seq, text(at), round(at * 1_000_000), self.writer, boot_id
+        apply(self.tables, Event(name, fields, *stamp), next(self.ordinals))
+        return seq
+
+    def waits(self, job_id: str) -> bool:
+        """Whether a job is not first of its ordering key, or its resource is taken."""
+        job = self.tables.job(job_id)
+        return job is not None and job.waits_for is not None
+
+
+def _order(dice: random.Random) -> dict[str, Any]:
+    """Sometimes a job has an ordering key, a resource, or takes the place of others."""
+    order: dict[str, Any] = {}
+    if dice.random() < 0.3:
+        order["ordering_key"] = f"key-{dice.randrange(2)}"
+        order |= {"keep_latest": True} if dice.random() < 0.3 else {}
+    return order | ({"resource": f"r-{dice.randrange(3)}"} if dice.random() < 0.3 else {})
+
+
+def _supersede(log: FoldedLog, at: float, jobs: dict[str, RandomJob], name: str) -> None:
+    """The pending jobs of the ordering key of a job that takes their place are cancelled."""
+    latest = log.tables.jobs[name]
+    for job in list(log.tables.jobs.values()):
+        same = (job.topic, job.ordering_key) == (latest.topic, latest.ordering_key)
+        if same and job.status == "pending" and job.job_id != name:
+            told = {"reason": "superseded", "superseded_by": name}
+            log.event("job.cancelled", at, job_id=job.job_id, topic=job.topic, **told)
+            jobs[job.job_id].status = "cancelled"
 
 
 def _random_entry(log: Log, dice: random.Random, at: float, step: int) -> None:

@@ -18,7 +18,8 @@ from tallybook.ops.warehouse import Warehouse
 
 SEEDS = range(6)
 SAME = ("topic", "idempotency_key", "priority", "attempt_count", "rescue_count", "max_attempts",
-        "lease_token", "locked_by", "last_error", "error_type")  # fmt: skip
+        "lease_token", "locked_by", "last_error", "error_type", "resource",
+        "ordering_key")  # fmt: skip
 
 
 def history(book: Path) -> list[Event]:
