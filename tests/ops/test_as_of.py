@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ops_logs import WRITER, Log, random_history, text
+from ops_histories import random_history
+from ops_logs import WRITER, Log, text
 from test_models import (
     SEEDS,
     folded,

@@ -9,7 +9,8 @@ from typing import Any
 
 import polars
 import pytest
-from ops_logs import WRITER, Log, random_history, text
+from ops_histories import random_history
+from ops_logs import WRITER, Log, text
 
 from tallybook import Book, ops
 from tallybook.clock import to_text

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ops_logs import START, Log, random_history, text
+from ops_histories import random_history
+from ops_logs import START, Log, text
 
 from tallybook import ops
 from tallybook.errors import BadInput

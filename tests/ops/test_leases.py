@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ops_logs import Log, Simulation, random_history, text
+from ops_histories import random_history
+from ops_logs import Log, Simulation, text
 
 from tallybook import ops
 from tallybook.cli.main import _parser

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ops_logs import Log, random_history, text
+from ops_histories import random_history
+from ops_logs import Log, text
 
 from tallybook import ops
 from tallybook.errors import BadInput

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from ops_logs import Log, random_history
+from ops_histories import random_history
+from ops_logs import Log
 from test_load import BAD_LINES
 
 from tallybook import ops, packed

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ops_logs import Log, random_history, text
+from ops_histories import random_history
+from ops_logs import Log, text
 
 from tallybook import ops
 from tallybook.event import Event, decode
@@ -18,7 +19,8 @@ from tallybook.ops.warehouse import Warehouse
 
 SEEDS = range(6)
 SAME = ("topic", "idempotency_key", "priority", "attempt_count", "rescue_count", "max_attempts",
-        "lease_token", "locked_by", "last_error", "error_type")  # fmt: skip
+        "lease_token", "locked_by", "last_error", "error_type", "resource",
+        "ordering_key")  # fmt: skip
 
 
 def history(book: Path) -> list[Event]:

@@ -8,7 +8,8 @@ from tempfile import TemporaryDirectory
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ops_logs import START, Log, Simulation, random_history, text
+from ops_histories import random_history
+from ops_logs import START, Log, Simulation, text
 
 from tallybook import ops
 from tallybook.ops import Span, questions

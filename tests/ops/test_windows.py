@@ -7,7 +7,8 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from ops_logs import START, Log, random_history
+from ops_histories import random_history
+from ops_logs import START, Log
 
 from tallybook import ops
 from tallybook.errors import BadInput
