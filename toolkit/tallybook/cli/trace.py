@@ -40,12 +40,20 @@ def run(args: argparse.Namespace) -> int:
     missing = lost(len(damage.holes), damage.quarantined)
     if not found:
         kind = IncompleteInput if missing else BadInput
-        raise kind(f"no event in {layout.log} has the id {args.id!r}{missing and f'; {missing}'}")
+        words = f"no event in {layout.log} has the id {args.id!r}{_pruned(layout)}"
+        raise kind(words + (f"; {missing}" if missing else ""))
     told = {"id": args.id, "complete": not missing, "events": [shown(event) for event in found]}
     output.answer(told, args.json, text=lambda: "\n".join(map(line, found)))
     if missing:
         sys.stderr.write(f"tallybook: {missing}\n")
     return INCOMPLETE if missing else 0
+
+
+def _pruned(layout: Layout) -> str:
+    from tallybook.log import anchor
+
+    seq = anchor.position(layout).seq
+    return f"; its lines up to seq {seq} were pruned" if seq else ""
 
 
 def _without_log(book: Path, args: argparse.Namespace) -> int:
