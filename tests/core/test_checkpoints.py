@@ -395,10 +395,13 @@ def test_the_commands_checkpoint_and_prune_say_what_they_did(
     assert (said["dry_run"], said["checkpoint"]) == (True, None)
     kept = answer(capsys, "log", "prune", "--before", "2020-01-01", *at)
     assert kept["segments"] == []
-    done = answer(capsys, "log", "prune", *at)
+    assert main(["log", "prune", *at]) == 2
+    done = answer(capsys, "log", "prune", "--keep-days", "0", *at)
     assert len(done["segments"]) == len(said["segments"]) > 2
-    assert main(["log", "prune", *at]) == 0
+    assert main(["log", "prune", "--keep-days", "0", *at]) == 0
     assert "0 segments" in capsys.readouterr().out
+    assert main(["trace", "unheard-of", *at]) == 2
+    assert "the log was pruned" in capsys.readouterr().err
     for wrong in (
         ["--keep-days", "-1"],
         ["--before", "soon"],

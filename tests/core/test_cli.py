@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from core_steps import segments
 
-from tallybook import Book
+from tallybook import Book, settings
 from tallybook.cli.main import main
+from tallybook.errors import BadInput
 
 
 def run(cwd: Path, *words: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -119,6 +120,13 @@ def test_a_wrong_setting_is_named_with_the_nearest_right_one(tmp_path: Path) -> 
     done = run(tmp_path, "enqueue", "a", "1")
     assert done.returncode == 2
     assert "[log] lock_wait: no such setting; did you mean lock_wait_s?" in done.stderr
+
+
+def test_a_topic_with_dots_that_is_not_quoted_is_told_to_be(tmp_path: Path) -> None:
+    path = tmp_path / "book.toml"
+    path.write_text("[topics.orders.sync]\nmax_pending = 3\n")
+    with pytest.raises(BadInput, match=r'as in \[topics\."orders\.sync"\]'):
+        settings.load(path)
 
 
 def test_a_torn_tail_costs_one_warning_and_nothing_else(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from core_steps import claim, names, outcome
+from live_steps import until
 
 from tallybook import Book
 from tallybook.book import New, Settled, Want
@@ -53,6 +54,24 @@ def test_a_worker_that_is_stopped_as_it_claims_hands_back_and_claims_nothing_mor
         told = names(book)
     assert (told.count("job.leased"), told.count("job.released")) == (1, 1)
     assert "stopped: 0 done, 0 retried, 0 dead, 1 released" in caplog.text
+
+
+def test_a_draining_worker_names_the_paused_topic_that_it_waits_for(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Book.open(tmp_path / "b") as book, heard(caplog):
+        book.enqueue("a", 1)
+        book.pause("a", "by hand")
+        worker = Worker(tmp_path / "b", {"a": registered(lambda _: None)}, threads=1, drain=True)
+        thread = threading.Thread(target=worker.run, daemon=True)
+        thread.start()
+        until(
+            lambda: "waits for jobs of paused topics: a (tallybook topic resume a)" in caplog.text
+        )
+        book.resume("a", "by hand")
+        thread.join(timeout=20)
+        assert not thread.is_alive()
+        assert book.counts() == {"a": {"done": 1}}
 
 
 @contextmanager

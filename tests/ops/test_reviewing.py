@@ -98,6 +98,15 @@ def test_attempts_that_fail_again_and_jobs_that_run_out_of_them_are_unsafe(tmp_p
     assert (found["max_rescues"]["verdict"], found["max_rescues"]["over"]) == ("unsafe", 1)
 
 
+def test_a_job_that_died_with_its_workers_is_no_run_that_was_measured(tmp_path: Path) -> None:
+    log = Log(tmp_path)
+    log.leased("k", 1)
+    log.event("job.dead", 2, job_id="k", topic="airports.sync", reason="killed_workers")
+    found = reviewed(tmp_path)
+    assert (found["lease"]["n"], found["lease"]["verdict"]) == (0, "not measured")
+    assert (found["max_rescues"]["n"], found["max_rescues"]["over"]) == (1, 1)
+
+
 def test_only_runs_of_the_span_are_measured(tmp_path: Path) -> None:
     runs(Log(tmp_path), 1, 1, 90)
     assert reviewed(tmp_path, Span(until=text(50)))["lease"]["verdict"] == "safe"

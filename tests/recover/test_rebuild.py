@@ -203,6 +203,7 @@ def test_what_only_state_db_knew_outlives_the_next_change_and_comes_back(
     with Book.open(root, clock=clock) as again:
         found = [again.job(old), again.job(new), again.entry("k")]
         assert None not in found
+        assert len(again.told_losses()) == 1
 
 
 def test_a_lost_end_begins_a_new_writer_anchored_to_what_is_left(

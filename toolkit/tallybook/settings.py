@@ -238,13 +238,15 @@ def _settings(raw: dict[str, Any], path: Path) -> Settings:
         log=_section(LogSettings(), _table(raw, "log", path), f"{path}: [log]"),
         worker=_section(WorkerSettings(), _table(raw, "worker", path), f"{path}: [worker]"),
         cache=_section(CacheSettings(), _table(raw, "cache", path), f"{path}: [cache]"),
-        topics={
-            name: _section(
-                TopicSettings(), _table(topics, name, path), f'{path}: [topics."{name}"]'
-            )
-            for name in topics
-        },
+        topics={name: _topic(name, _table(topics, name, path), path) for name in topics},
     )
+
+
+def _topic(name: str, raw: dict[str, Any], path: Path) -> TopicSettings:
+    for part, value in raw.items():
+        if isinstance(value, dict):
+            raise BadInput(f'{path}: a topic stands in quotes, as in [topics."{name}.{part}"]')
+    return _section(TopicSettings(), raw, f'{path}: [topics."{name}"]')
 
 
 def _table(raw: Mapping[str, Any], name: str, path: Path) -> dict[str, Any]:

@@ -120,6 +120,11 @@ def _prune(args: argparse.Namespace) -> int:
 
     root = find_book(args.book)
     require_book(root)
+    if not args.dry_run and (args.keep_days, args.before, args.archived) == (None, None, None):
+        raise BadInput(
+            "say what is to stay: --keep-days N, --before TIME or --archived; "
+            "--keep-days 0 removes all that a checkpoint covers"
+        )
     with Book.open(root, create=False) as book:
         before = _before(args, book.moment().now)
         archive = _archive(args.archived, book.node.node_id)

@@ -46,12 +46,13 @@ def lost_marks(layout: Layout, end: Position, marks: Iterable[Mark]) -> list[Mar
 
 
 def told(layout: Layout) -> list[Hole]:
-    """The losses that the log itself tells of, but for those that were pruned.
+    """The losses that the log itself tells of, each once, but for those that were pruned.
 
     A loss makes a new writer begin, so the first lines of each writer are all that is read.
     """
     begun = [item for item in segments(layout) if item.first_seq == 1]
-    return [hole for item in begun for hole in _told_at_the_start(item) if hole.last_seq]
+    holes = (hole for item in begun for hole in _told_at_the_start(item) if hole.last_seq)
+    return list(dict.fromkeys(holes))
 
 
 def _furthest(marks: Iterable[Mark]) -> dict[str, int]:

@@ -144,7 +144,7 @@ def _backoff(row: Measured, rules: TopicSettings) -> Verdict:
 
 
 def _attempts(row: Measured, rules: TopicSettings) -> Verdict:
-    n, over, value = row["runs"], row["exhausted"], rules.max_attempts
+    n, over, value = row["ends"], row["exhausted"], rules.max_attempts
     bears = sum(rules.backoff_s(number, 0.0) for number in range(1, value))
     said = f"{counted(over, 'job')} died of it; {value:,} attempts bear an outage of {bears:,.0f} s"
     return Verdict("max_attempts", float(value), n, over, said, float(value * 2) if over else None)
@@ -153,7 +153,7 @@ def _attempts(row: Measured, rules: TopicSettings) -> Verdict:
 def _rescues(row: Measured, rules: TopicSettings) -> Verdict:
     over, value = row["killed"], rules.max_rescues
     said = f"{counted(over, 'job')} died since so many workers died or hung with them"
-    return Verdict("max_rescues", float(value), row["runs"], over, said)
+    return Verdict("max_rescues", float(value), row["ends"], over, said)
 
 
 def _above(measured: float | None, value: float | None, wanted: int = 1) -> float | None:

@@ -30,7 +30,6 @@ from tallybook.worker.wake import Wake
 log = logging.getLogger("tallybook.worker")
 _LONGEST_IDLE_S = 1.0
 _DRAIN_IDLE_S = 0.05
-_OPEN = (Status.PENDING, Status.LEASED)
 
 
 class Worker:
@@ -138,7 +137,8 @@ class Worker:
         released = book.release(self._running.all(), "worker stopped by a second signal")
         self._running.clear()
         self._counters.released(len(released))
-        return f"stopped at once; {len(released)} running jobs were handed back"
+        jobs = "1 running job was" if len(released) == 1 else f"{len(released)} running jobs were"
+        return f"stopped at once; {jobs} handed back"
 
     def _thread(self, book: Book, beat: Beat, wake: Wake) -> None:
         lane = Lane()
@@ -244,8 +244,10 @@ class Worker:
         """Whether a draining worker has nothing left to wait for; else waits for news."""
         longest_s = _DRAIN_IDLE_S if self._drain else _LONGEST_IDLE_S
         try:
-            if self._drain and not _has_open_jobs(book, self._topics):
+            if self._drain and not (left := _open_topics(book, self._topics)):
                 return True
+            if self._drain and (paused := _paused(book, left)):
+                self._patience.complain("--drain waits for jobs of paused topics: %s", paused)
             wake.wait(min(longest_s, book.next_due_s(self._topics) or longest_s))
         except NotNow as error:
             self._patience.again_later(error)
@@ -294,6 +296,17 @@ class Worker:
         )
 
 
-def _has_open_jobs(book: Book, topics: Sequence[str]) -> bool:
-    counts = book.counts()
-    return any(counts.get(topic, {}).get(status) for topic in topics for status in _OPEN)
+def _open_topics(book: Book, topics: Sequence[str]) -> list[str]:
+    """Those of ``topics`` that have pending or leased jobs."""
+    return [
+        topic
+        for topic, counts in book.counts().items()
+        if topic in topics and counts.get(Status.PENDING, 0) + counts.get(Status.LEASED, 0)
+    ]
+
+
+def _paused(book: Book, topics: Sequence[str]) -> str:
+    """Those of ``topics`` that are paused, with what to type; empty where none is."""
+    switches = book.topics()
+    paused = [topic for topic in topics if switches.get(topic) == "paused"]
+    return ", ".join(f"{topic} (tallybook topic resume {topic})" for topic in paused)

@@ -34,7 +34,7 @@ class Patience:
         self.complain("%s; trying again", error)
         time.sleep(_AGAIN_S)
 
-    def complain(self, words: str, error: TallybookError) -> None:
+    def complain(self, words: str, error: TallybookError | str) -> None:
         """Tell what is in the way, each kind twice a minute at most."""
         now_s = time.monotonic()
         if now_s - self._complained_s.get(words, -_COMPLAIN_S) >= _COMPLAIN_S:

@@ -180,8 +180,8 @@ def _guessed(path: Path, sample: Path, aside: Path) -> Proposal:
     made = guessing.guess(head)
     if not made:
         first = "; ".join(repr(line[:80]) for line in head.splitlines()[:3])
-        raise BadInput(f"{path}: no profile of ours fits and no time is found in it: {first}; "
-                       "write a profile, docs/imports.md says how")  # fmt: skip
+        raise BadInput(f"{path}: no profile of ours fits and no column of times is found in it: "
+                       f"{first}; write a profile, docs/imports.md says how")  # fmt: skip
     text = _toml(made.tables)
     given = parsing.parse("proposed", made.tables, str(path), text)
     try:

@@ -36,7 +36,9 @@ beaten as (
 measured as (
     select
         seen.topic,
-        count(*) filter (where event in ('job.done', 'job.retry_scheduled', 'job.dead')) as runs,
+        count(*) filter (where event in ('job.done', 'job.retry_scheduled', 'job.dead')
+            and (started_at is not null or error_type = 'TimedOut')) as runs,
+        count(*) filter (where event in ('job.done', 'job.retry_scheduled', 'job.dead')) as ends,
         quantile_cont(duration_ms, [0.5, 0.99])
             filter (where event in ('job.done', 'job.retry_scheduled', 'job.dead')) as run_ms,
         max(duration_ms) filter (where event in ('job.done', 'job.retry_scheduled', 'job.dead')) as longest_ms,
