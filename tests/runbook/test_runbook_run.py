@@ -163,6 +163,22 @@ def test_the_kernel_is_this_python_whatever_kernels_a_user_has(
     assert runbook.run(path).status == "clean"
 
 
+def test_a_kernel_that_dies_at_its_birth_is_born_again(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    once = (
+        "import os, pathlib, sys",
+        f"died = pathlib.Path({str(place / 'died')!r})",
+        "if 'ipykernel_launcher' in sys.orig_argv and not died.exists():",
+        "    died.touch()",
+        "    os._exit(1)",
+    )
+    (place / "sitecustomize.py").write_text("\n".join(once), "utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(place))
+    assert runbook.run(notebook(place / "small.ipynb", "1", answering("info"))).status == "clean"
+    assert (place / "died").exists()
+
+
 def test_bad_input_is_refused_before_anything_is_written(place: Path) -> None:
     path = notebook(place / "small.ipynb", answering("info"))
     with pytest.raises(BadInput, match=r"runbook small: no parameter nn: did you mean n\?"):

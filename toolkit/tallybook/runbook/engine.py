@@ -28,6 +28,8 @@ TABLES = {"POLARS_FMT_STR_LEN": "120", "POLARS_FMT_MAX_ROWS": "60", "POLARS_FMT_
 _QUIET = {"PYDEVD_DISABLE_FILE_VALIDATION": "1"}
 _KERNEL = "python3"
 _INJECTED = "injected-parameters"
+_STILLBORN = "Kernel died before replying to kernel_info"
+_BIRTHS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +86,18 @@ def execute(job: Job) -> Failure | None:
     with job.noise.open("wb") as noise, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         failure = _papermill(papermill, _Watch(job, noise))
+        births = 1
+        while _is_stillborn(failure) and births < _BIRTHS:
+            failure, births = _papermill(papermill, _Watch(job, noise)), births + 1
     if job.noise.stat().st_size == 0 or failure is None:
         job.noise.unlink()
     return failure
+
+
+def _is_stillborn(failure: Failure | None) -> bool:
+    """Whether the kernel died before any cell ran: kernels that start at one time may be given one
+    port, and nothing of the notebook has happened yet."""
+    return failure is not None and not failure.cell and failure.message == _STILLBORN
 
 
 def _papermill(papermill: Any, watch: _Watch) -> Failure | None:
