@@ -59,7 +59,7 @@ LATE = (
         b"pruning\n",
     )
     | dict.fromkeys(("archive", "manifest", "manifest folder"), b"compressing\n")
-    | {"old wal": b"filled\n"}
+    | {"old wal": b"filled\n", "state file": b"pruned\n"}
 )
 """Syncs that come late, and the acknowledgement before them."""
 SEED = int(os.environ.get("TORTURE_SEED", "1"))
