@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import storms
 
+from tallybook import Book
+
 needs_mount = pytest.mark.skipif(
     not storms.can_mount() and "CI" not in os.environ, reason="needs the right to mount a tmpfs"
 )
@@ -33,6 +35,22 @@ def test_a_disk_that_runs_full_again_and_again_loses_nothing_that_was_acknowledg
 ) -> None:
     """F23: and it goes on as soon as there is room."""
     print(storms.full_disk(tmp_path, seed=1, jobs=400, fills=12))
+
+
+@needs_mount
+def test_on_a_small_disk_the_wal_does_not_take_the_room_of_its_own_checkpoint(
+    tmp_path: Path,
+) -> None:
+    with storms.small_disk(tmp_path) as disk, Book.open(disk / "book") as book:
+        for number in range(500):
+            book.enqueue("a", number)
+        wal = (disk / "book" / "state.db-wal").stat().st_size
+        assert wal < disk_size(disk) / 2, "what is checkpointed is twice there meanwhile"
+
+
+def disk_size(disk: Path) -> int:
+    found = os.statvfs(disk)
+    return found.f_blocks * found.f_frsize
 
 
 @needs_faketime

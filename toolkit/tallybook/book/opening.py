@@ -17,6 +17,9 @@ from tallybook.log.marks import Mark, known_marks
 from tallybook.log.reader import Position, reaches
 
 _CHECKPOINT_PAGES = 4000  # 16 MiB of WAL for two syncs; SQLite's 1,000 are the work of 0.1 s
+_SMALL_PAGES = 1000
+_SMALL_DISK = 1024**3
+"""On a disk below this a WAL of 16 MiB could take the room that its own checkpoint needs."""
 _NOT_NOW = (
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_CANTOPEN,
@@ -44,7 +47,7 @@ def open_store(path: Path) -> Store | None:
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = normal")
         connection.execute(f"pragma journal_size_limit = {64 * 1024 * 1024}")
-        connection.execute(f"pragma wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+        connection.execute(f"pragma wal_autocheckpoint = {_checkpoint_pages(path)}")
         return Store(connection)
     except _Unusable:
         connection.close()
@@ -110,6 +113,12 @@ def connect(uri: str) -> sqlite3.Connection:
     )
     connection.execute("pragma temp_store = memory")
     return connection
+
+
+def _checkpoint_pages(path: Path) -> int:
+    disk = os.statvfs(path)
+    is_small = disk.f_blocks * disk.f_frsize < _SMALL_DISK
+    return _SMALL_PAGES if is_small else _CHECKPOINT_PAGES
 
 
 def open_fitting(layout: Layout) -> tuple[Store | None, Position]:
