@@ -97,20 +97,9 @@ class Book(CachedBook):
         it may, NoRoom where less than the reserve is free on the disk.
         """
         new = New(
-            topic,
-            payload,
-            idempotency_key,
-            priority,
-            delay_s,
-            next_attempt_at,
-            correlation_id,
-            enqueued_from,
-            expires_after_s,
-            timeout_s,
-            ordering_key,
-            resource,
-            keep_latest,
-        )
+            topic, payload, idempotency_key, priority, delay_s, next_attempt_at, correlation_id,
+            enqueued_from, expires_after_s, timeout_s, ordering_key, resource, keep_latest,
+        )  # fmt: skip
         return self.enqueue_many([new])[0]
 
     def enqueue_many(self, new: Sequence[New]) -> list[Receipt]:

@@ -138,35 +138,24 @@ def certify(
     used = [_used(survey, at) for at in range(len(survey.segments))]
     told = Told(survey, folded, end, keys)
     return Certificate(
-        v=VERSION,
-        node_id=of.node_id,
-        made_at=of.made_at,
-        as_of=of.as_of,
+        v=VERSION, node_id=of.node_id, made_at=of.made_at, as_of=of.as_of,
         base=folded.begun_with,
         end={"writer": end.writer, "seq": end.seq, "hash": end.hash.hex()},
         first_at=min((item.first_at for item in used if item.first_at), default=None),
         last_at=folded.last_at,
         events_read=folded.events_read,
         events_used=folded.events_read - folded.passed_over,
-        passed_over=folded.passed_over,
-        start_lost=folded.is_bare,
-        doubled=survey.doubled,
-        segments=used,
-        losses=survey.losses,
-        edits=survey.edits,
-        quarantined=survey.bad,
+        passed_over=folded.passed_over, start_lost=folded.is_bare, doubled=survey.doubled,
+        segments=used, losses=survey.losses, edits=survey.edits, quarantined=survey.bad,
         missing_events=told.missing,
-        keys=keys,
-        unknown_keys=found.unknown,
-        unsealed_keys=found.unsealed,
+        keys=keys, unknown_keys=found.unknown, unsealed_keys=found.unsealed,
         jobs=_by_status(folded),
         unknown_jobs=folded.unknown_jobs(doubt),
         payloads_lost=[job.job_id for job in folded.unsettled() if job.payload_is_lost],
         withheld=list(_withheld(of.settings)),
         parity=found.parity,
-        surviving=list(surviving),
-        statements=list(told.statements()),
-    )
+        surviving=list(surviving), statements=list(told.statements()),
+    )  # fmt: skip
 
 
 def _unsealed(survey: Survey, folded: Folded, unknown: set[str]) -> list[str]:
