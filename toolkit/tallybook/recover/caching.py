@@ -248,17 +248,9 @@ def _write_parquet(path: Path, told: Iterable[Entry]) -> None:
 
 def _rebuilt(told: Certificate, path: Path | None, paper: Path | None) -> CacheRebuilt:
     return CacheRebuilt(
-        keys=told.keys.proven + told.keys.unknown,
+        **told.figures(),
         jobs=0,
-        events_read=told.events_read,
-        gaps=len(told.losses),
-        quarantined=len(told.quarantined),
-        unknown_keys=told.keys.unknown,
-        parity=told.parity,
         as_of=told.as_of,
-        missing_events=told.missing_events,
-        checkpoint=told.base,
         cache=str(path) if path else None,
         certificate=str(paper) if paper else None,
-        complete=told.complete,
     )

@@ -87,6 +87,20 @@ class Certificate:
         """The certificate as ``certificate.json`` has it."""
         return {"complete": self.complete} | asdict(self)
 
+    def figures(self) -> dict[str, Any]:
+        """What every rebuild answers, of the queue or of the cache alone."""
+        return {
+            "keys": self.keys.proven + self.keys.unknown,
+            "events_read": self.events_read,
+            "gaps": len(self.losses),
+            "quarantined": len(self.quarantined),
+            "unknown_keys": self.keys.unknown,
+            "parity": self.parity,
+            "missing_events": self.missing_events,
+            "checkpoint": self.base,
+            "complete": self.complete,
+        }
+
     def text(self) -> str:
         """The JSON text of it."""
         return json.dumps(self.as_json(), ensure_ascii=False, indent=1) + "\n"

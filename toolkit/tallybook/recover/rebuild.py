@@ -236,23 +236,15 @@ def _rebuilt(
     certificate: Certificate, path: Path | None, aside: str | None, rescued: int, *, dry_run: bool
 ) -> Rebuilt:
     return Rebuilt(
-        keys=certificate.keys.proven + certificate.keys.unknown,
+        **certificate.figures(),
         jobs=sum(certificate.jobs.values()),
-        events_read=certificate.events_read,
-        gaps=len(certificate.losses),
-        quarantined=len(certificate.quarantined),
-        unknown_keys=certificate.keys.unknown,
-        parity=certificate.parity,
         holes=certificate.losses,
         edits=certificate.edits,
-        missing_events=certificate.missing_events,
         unknown_jobs=len(certificate.unknown_jobs),
         passed_over=certificate.passed_over,
-        checkpoint=certificate.base,
         payloads_lost=len(certificate.payloads_lost),
         rescued=rescued,
         certificate=str(path) if path else None,
         set_aside=aside,
         dry_run=dry_run,
-        complete=certificate.complete,
     )
