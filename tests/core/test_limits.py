@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from core_steps import outcome
@@ -136,6 +137,16 @@ def test_a_settle_that_lets_a_job_through_is_news(limited: Book) -> None:
     wake.unlink()
     limited.settle(outcome(limited, free[0]))
     assert not wake.exists()
+
+
+@pytest.mark.parametrize("shared", [{"ordering_key": "k"}, {"resource": "r"}])
+def test_the_next_in_line_or_of_a_resource_is_news(limited: Book, shared: dict[str, Any]) -> None:
+    for _ in range(2):
+        limited.enqueue("line", 1, **shared)
+    (job,) = limited.turn((), Want("w", ("line",), 60, 2)).jobs
+    limited.layout.wake.unlink(missing_ok=True)
+    limited.settle(outcome(limited, job))
+    assert limited.layout.wake.exists()
 
 
 @pytest.mark.parametrize(
