@@ -8,11 +8,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tallybook.cli import output
+from tallybook.cli import explaining, output
 from tallybook.errors import BadInput
 
 if TYPE_CHECKING:
-    from tallybook.ops import Reconciliation, Warehouse
+    from tallybook.ops import Explained, Reconciliation, Warehouse
 
 HELP = "compare the cache, or a file, with an export"
 _DIFFERENT, _INCOMPLETE = 1, 4
@@ -35,31 +35,43 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="integer, decimal or timestamp; a column is text unless told",
     )  # fmt: skip
     parser.add_argument("--out", metavar="DIR", help="write every difference as NDJSON there")
+    explaining.add(parser)
     output.add_book(parser)
     output.add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """0 where all rows match, 1 where some do not, 4 where something could not be read."""
-    from tallybook import ops
-
     types = dict(_typed(given) for given in args.types)
     if args.out:
         _require_folder(Path(args.out))
-    if args.local:
-        found, notes = ops.reconcile(args.local, args.export, key=args.key, types=types), []
-    else:
-        with _warehouse(args.book) as warehouse:
-            found = ops.reconcile(warehouse, args.export, key=args.key, types=types)
-            notes = warehouse.notes
+    explained, found, notes = _found(args, types)
     if args.out:
-        _write(found, Path(args.out))
+        _write(found, explained, Path(args.out))
     shown = found.as_json()
     shown["warnings"] = [*notes, *shown["warnings"]]
-    output.answer(shown, args.json, text=lambda: _text(found, shown["warnings"]))
+    if args.explain and explained:
+        shown |= explained.as_json()
+    output.answer(shown, args.json, text=lambda: _text(found, explained, args, shown["warnings"]))
     if notes or not found.complete:
         return _INCOMPLETE
     return 0 if found.clean else _DIFFERENT
+
+
+def _found(
+    args: argparse.Namespace, types: dict[str, str]
+) -> tuple[Explained | None, Reconciliation, list[str]]:
+    """The comparison, and what the log of the book says of it where a book is asked."""
+    from tallybook import ops
+
+    if args.local and not args.explain:
+        return None, ops.reconcile(args.local, args.export, key=args.key, types=types), []
+    flight = explaining.flight(args)
+    with _warehouse(args.book) as warehouse:
+        explained = ops.explain(
+            warehouse, args.export, key=args.key, local=args.local, flight=flight, types=types
+        )
+        return explained, explained.reconciliation, warehouse.notes
 
 
 def _typed(given: str) -> tuple[str, str]:
@@ -85,8 +97,8 @@ def _require_folder(folder: Path) -> None:
         raise BadInput(f"--out {folder}: no right to write into {above}")
 
 
-def _write(found: Reconciliation, folder: Path) -> None:
-    """Three files that keep null apart from '' and every key as it is."""
+def _write(found: Reconciliation, explained: Explained | None, folder: Path) -> None:
+    """Files that keep null apart from '' and every key as it is."""
     summary = json.dumps(found.as_json(), ensure_ascii=False, indent=1) + "\n"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -94,11 +106,18 @@ def _write(found: Reconciliation, folder: Path) -> None:
         found.differences.write_ndjson(folder / "differences.ndjson")
         found.rows.write_ndjson(folder / "rows.ndjson")
         found.unreadable.write_ndjson(folder / "unreadable.ndjson")
+        if explained:
+            explained.rows.write_ndjson(folder / "explained.ndjson")
     except OSError as error:
         raise BadInput(f"--out {folder}: cannot be written: {error.strerror or error}") from None
 
 
-def _text(found: Reconciliation, warnings: list[str]) -> str:
+def _text(
+    found: Reconciliation,
+    explained: Explained | None,
+    args: argparse.Namespace,
+    warnings: list[str],
+) -> str:
     statuses = [{"status": status.replace("_", " "), "rows": count}
                 for status, count in found.statuses.items() if count]  # fmt: skip
     parts = [
@@ -111,13 +130,16 @@ def _text(found: Reconciliation, warnings: list[str]) -> str:
                    for column, cells in found.changed_cells_by_column.items()]  # fmt: skip
         parts.append(output.table(columns, ["column", "changed cells"]))
         parts.append(_first(found))
+    if args.explain and explained:
+        parts.append(explaining.text(explained))
     if found.unreadable.height:
         bad = found.unreadable.head(_SHOWN).to_dicts()
         parts.append(output.table(bad, ["side", "line", "column", "reason", "text"]))
     for side, only in (("local", found.columns_only_local), ("cloud", found.columns_only_cloud)):
         if only:
             parts.append(f"columns only on the {side} side: {', '.join(only)}")
-    return "\n\n".join([*parts, *(f"note: {warning}" for warning in warnings)])
+    covers = explained.cover.told if explained and explained.cover else ()
+    return "\n\n".join([*parts, *(f"note: {told}" for told in (*covers, *warnings))])
 
 
 def _first(found: Reconciliation) -> str:

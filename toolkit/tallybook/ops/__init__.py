@@ -20,7 +20,8 @@ a Polars frame: ``overview``, ``throughput``, ``latency``, ``compare``, ``outcom
 ``lease_states``, ``double_runs``, ``backlog`` (with ``advice`` in words), ``settings_review``,
 ``trace``, ``cache_as_of``, ``compare_cache``, ``cache_parity``. A detector (``answer_lost``,
 ``dead``, …) gives one row a job that it finds; ``findings`` turns them into what a runbook says.
-``reconcile`` compares two tables, or the cache with an export. ``charts`` draws.
+``reconcile`` compares two tables, or the cache with an export; ``explain`` says why they differ.
+``charts`` draws.
 
 Everything heavy (DuckDB, Polars, Altair) loads at first use: ``from tallybook import ops`` is free.
 """
@@ -57,7 +58,10 @@ if TYPE_CHECKING:
     from tallybook.ops.questions import overview as overview
     from tallybook.ops.questions import throughput as throughput
     from tallybook.ops.questions import trace as trace
+    from tallybook.ops.reconciling import Explained as Explained
+    from tallybook.ops.reconciling import Flight as Flight
     from tallybook.ops.reconciling import Reconciliation as Reconciliation
+    from tallybook.ops.reconciling import explain as explain
     from tallybook.ops.reconciling import reconcile as reconcile
     from tallybook.ops.reviewing import settings_review as settings_review
     from tallybook.ops.warehouse import Warehouse as Warehouse
@@ -65,7 +69,9 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "Advice": "backlogs:Advice",
+    "Explained": "reconciling:Explained",
     "Finding": "findings:Finding",
+    "Flight": "reconciling:Flight",
     "Reconciliation": "reconciling:Reconciliation",
     "Span": "windows:Span",
     "Warehouse": "warehouse:Warehouse",
@@ -81,6 +87,7 @@ _PLACES = {
     "delivered_twice": "detectors:delivered_twice",
     "double_runs": "leases:double_runs",
     "expired_leases": "detectors:expired_leases",
+    "explain": "reconciling:explain",
     "findings": "findings:",
     "halves": "periods:halves",
     "late_settles": "detectors:late_settles",
@@ -101,7 +108,9 @@ _PLACES = {
 
 __all__ = [
     "Advice",
+    "Explained",
     "Finding",
+    "Flight",
     "Reconciliation",
     "Span",
     "Warehouse",
@@ -117,6 +126,7 @@ __all__ = [
     "delivered_twice",
     "double_runs",
     "expired_leases",
+    "explain",
     "findings",
     "halves",
     "late_settles",

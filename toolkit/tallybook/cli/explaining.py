@@ -1,0 +1,64 @@
+"""What ``tallybook reconcile`` says of why rows differ: its options, and its words."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from tallybook.cli import output
+from tallybook.errors import BadInput
+
+if TYPE_CHECKING:
+    from tallybook.ops import Explained, Flight
+
+_FIRST = 5
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The options that ask the log of the book."""
+    parser.add_argument(
+        "--explain", action="store_true",
+        help="say why each row differs, by the log of the book; also of the rows of --local",
+    )  # fmt: skip
+    parser.add_argument(
+        "--covers", metavar="C",
+        help="up to where the export goes: a version, a place in the log (writer:seq) or a time",
+    )  # fmt: skip
+    parser.add_argument(
+        "--in-flight-max", metavar="TIME", default="1h",
+        help="what is in flight for longer than this is a difference (default: 1h)",
+    )  # fmt: skip
+
+
+def flight(args: argparse.Namespace) -> Flight:
+    """What counts as in flight. Raises BadInput for a length of time that is none."""
+    from tallybook import ops
+
+    return ops.Flight(args.covers, seconds("--in-flight-max", args.in_flight_max))
+
+
+def seconds(option: str, given: str) -> float:
+    """The length of time that an option gives. Raises BadInput."""
+    from tallybook.ops import windows
+
+    try:
+        if given == windows.AUTO:
+            raise BadInput(given)
+        return windows.length(given, windows.DAY).total_seconds()
+    except BadInput:
+        raise BadInput(f"{option} {given!r}: write it like 30s, 5m, 1h or 2d") from None
+
+
+def text(explained: Explained) -> str:
+    """The causes, counted, and the first rows of each."""
+    from tallybook.ops.reconciling.explaining import first_of_each
+
+    if explained.rows.is_empty():
+        return "nothing to explain"
+    counted = output.table(explained.causes.to_dicts(), ["cause", "rows", "meaning"])
+    shown = first_of_each(explained.rows, _FIRST)
+    parts = [counted, output.table(shown, ["key", "difference", "cause", "told"])]
+    left = explained.rows.height - len(shown)
+    if left:
+        parts.append(f"and {output.counted(left, 'more row')}; --out DIR writes all")
+    return "\n\n".join(parts)
