@@ -3,15 +3,48 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tallybook.cli import output
 from tallybook.errors import BadInput
+from tallybook.layout import Layout, find_book
 
 if TYPE_CHECKING:
-    from tallybook.ops import Explained, Flight
+    from tallybook.ops import Explained, Flight, Warehouse
+    from tallybook.recover.plans import Plan
 
 _FIRST = 5
+
+
+class Planner:
+    """Makes the plan that ``--plan`` asks for; begun before the log is read, for it says from
+    which place on its keys must not have changed."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        from tallybook.recover import plans
+
+        if args.local:
+            raise BadInput("--plan repairs the cache of a book: leave --local out")
+        if args.plan not in plans.POLICIES:
+            raise BadInput(f"--plan {args.plan}: choose one of {', '.join(plans.POLICIES)}")
+        self._args = args
+        self._book = find_book(args.book)
+        self._begun = plans.begin(self._book)
+
+    def write(
+        self, warehouse: Warehouse, explained: Explained, types: Mapping[str, str]
+    ) -> tuple[Path, Plan]:
+        """Write the plan, into ``--out`` or else the book's ``plans/``; where, and what it is."""
+        from tallybook.recover import plans
+
+        export = Path(self._args.export)
+        plan = plans.make(self._begun, warehouse, explained, export, self._args.plan, types)
+        folder = Path(self._args.out) if self._args.out else Layout(self._book).plans
+        path = folder / f"plan-{plan.head.plan}.ndjson"
+        plans.write(path, plan)
+        return path, plan
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +60,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--in-flight-max", metavar="TIME", default="1h",
         help="what is in flight for longer than this is a difference (default: 1h)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--plan", metavar="POLICY",
+        help="write a repair plan: last-write-wins, version-check, merge, server or manual",
     )  # fmt: skip
 
 
@@ -62,3 +99,9 @@ def text(explained: Explained) -> str:
     if left:
         parts.append(f"and {output.counted(left, 'more row')}; --out DIR writes all")
     return "\n\n".join(parts)
+
+
+def planned(path: Path, plan: Plan) -> str:
+    """Where the plan is, and what to type next."""
+    counts = ", ".join(f"{keys:,} {action}" for action, keys in plan.counts().items())
+    return f"plan {path}: {counts or 'nothing to do'}; see 'tallybook plan show {path}'"

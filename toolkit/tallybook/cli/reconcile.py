@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,7 @@ from tallybook.errors import BadInput
 
 if TYPE_CHECKING:
     from tallybook.ops import Explained, Reconciliation, Warehouse
+    from tallybook.recover.plans import Plan
 
 HELP = "compare the cache, or a file, with an export"
 _DIFFERENT, _INCOMPLETE = 1, 4
@@ -45,33 +48,45 @@ def run(args: argparse.Namespace) -> int:
     types = dict(_typed(given) for given in args.types)
     if args.out:
         _require_folder(Path(args.out))
-    explained, found, notes = _found(args, types)
+    told = _found(args, types)
+    found = told.reconciliation
     if args.out:
-        _write(found, explained, Path(args.out))
+        _write(found, told.explained, Path(args.out))
     shown = found.as_json()
-    shown["warnings"] = [*notes, *shown["warnings"]]
-    if args.explain and explained:
-        shown |= explained.as_json()
-    output.answer(shown, args.json, text=lambda: _text(found, explained, args, shown["warnings"]))
-    if notes or not found.complete:
+    shown["warnings"] = [*told.notes, *shown["warnings"]]
+    if args.explain and told.explained:
+        shown |= told.explained.as_json()
+    if told.plan:
+        shown |= {"plan": str(told.plan[0]), "actions": told.plan[1].counts()}
+    output.answer(shown, args.json, text=lambda: _text(told, args, shown["warnings"]))
+    if told.notes or not found.complete:
         return _INCOMPLETE
     return 0 if found.clean else _DIFFERENT
 
 
-def _found(
-    args: argparse.Namespace, types: dict[str, str]
-) -> tuple[Explained | None, Reconciliation, list[str]]:
-    """The comparison, and what the log of the book says of it where a book is asked."""
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """The comparison; where a book was asked, also what its log says, and the plan if any."""
+
+    reconciliation: Reconciliation
+    explained: Explained | None = None
+    notes: Sequence[str] = ()
+    plan: tuple[Path, Plan] | None = None
+
+
+def _found(args: argparse.Namespace, types: dict[str, str]) -> _Told:
     from tallybook import ops
 
+    planner = explaining.Planner(args) if args.plan else None
     if args.local and not args.explain:
-        return None, ops.reconcile(args.local, args.export, key=args.key, types=types), []
+        return _Told(ops.reconcile(args.local, args.export, key=args.key, types=types))
     flight = explaining.flight(args)
     with _warehouse(args.book) as warehouse:
         explained = ops.explain(
             warehouse, args.export, key=args.key, local=args.local, flight=flight, types=types
         )
-        return explained, explained.reconciliation, warehouse.notes
+        plan = planner.write(warehouse, explained, types) if planner else None
+        return _Told(explained.reconciliation, explained, warehouse.notes, plan)
 
 
 def _typed(given: str) -> tuple[str, str]:
@@ -112,12 +127,8 @@ def _write(found: Reconciliation, explained: Explained | None, folder: Path) -> 
         raise BadInput(f"--out {folder}: cannot be written: {error.strerror or error}") from None
 
 
-def _text(
-    found: Reconciliation,
-    explained: Explained | None,
-    args: argparse.Namespace,
-    warnings: list[str],
-) -> str:
+def _text(told: _Told, args: argparse.Namespace, warnings: list[str]) -> str:
+    found, explained = told.reconciliation, told.explained
     statuses = [{"status": status.replace("_", " "), "rows": count}
                 for status, count in found.statuses.items() if count]  # fmt: skip
     parts = [
@@ -138,8 +149,10 @@ def _text(
     for side, only in (("local", found.columns_only_local), ("cloud", found.columns_only_cloud)):
         if only:
             parts.append(f"columns only on the {side} side: {', '.join(only)}")
+    if told.plan:
+        parts.append(explaining.planned(*told.plan))
     covers = explained.cover.told if explained and explained.cover else ()
-    return "\n\n".join([*parts, *(f"note: {told}" for told in (*covers, *warnings))])
+    return "\n\n".join([*parts, *(f"note: {words}" for words in (*covers, *warnings))])
 
 
 def _first(found: Reconciliation) -> str:

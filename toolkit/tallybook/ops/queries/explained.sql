@@ -18,6 +18,7 @@ changes as (
         coalesce(pending, false) as pending,
         job_id,
         occurred_at,
+        coalesce(reason, '') as reason,
         case when event = 'cache.put' then list_transform($pointers, lambda pointer: coalesce(
             json_extract_string(value, pointer),
             case
@@ -135,6 +136,8 @@ jobs_of_keys as (
     from linked
     inner join jobs on jobs.job_id = linked.job_id
     inner join runs on runs.job_id = linked.job_id
+    -- a job that a plan enqueued and its undo took back never was
+    where not (jobs.status = 'cancelled' and coalesce(jobs.enqueued_from, '') like 'plan %')
 ),
 last_jobs as (
     select *
@@ -148,7 +151,8 @@ histories as (
         change.entry_key,
         change.version,
         change.event = 'cache.put' as is_cached,
-        change.event = 'cache.invalidated' as is_forgotten,
+        change.event = 'cache.invalidated' and change.reason not like 'plan %' as is_forgotten,
+        change.reason like 'plan %' and change.reason not like '% undone' as is_taken_out,
         coalesce(change.pending, false) as pending,
         change.origin,
         change.occurred_at as changed_at,
@@ -187,6 +191,7 @@ judged as (
             when job_status in ('dead', 'cancelled') then job_status
             when difference = 'only_local' and (job_status = 'done' or origin = 'cloud') then 'removed_in_cloud'
             when difference = 'only_cloud' and is_forgotten then 'removed_here'
+            when difference = 'only_cloud' and is_taken_out then 'added_in_cloud'
             when difference = 'only_cloud' and job_status = 'done' then 'not_cached'
             when difference = 'differs' and is_changed_since and (job_status = 'done' or $is_whole) then 'never_enqueued'
             when difference = 'differs' and job_status = 'done' and answers_lost > 0 and not replayed then 'applied_twice'
@@ -230,6 +235,8 @@ worded as (
             when cause = 'removed_in_cloud' and job_status = 'done'
                 then 'delivered at ' || clock_text(finished_at) || ', then removed in the cloud'
             when cause = 'removed_in_cloud' then 'as it came from the cloud at ' || clock_text(changed_at) || '; removed there since'
+            when cause = 'added_in_cloud' and is_taken_out
+                then 'taken out here by a plan at ' || clock_text(changed_at) || '; added in the cloud since'
             when cause = 'added_in_cloud' then 'never enqueued and never cached here: added in the cloud'
             when cause = 'removed_here' then 'forgotten here at ' || clock_text(changed_at)
             when cause = 'not_cached' then 'delivered at ' || clock_text(finished_at) || ' and not cached here'
@@ -251,6 +258,7 @@ select
     topic,
     job_status,
     lease_token,
+    is_changed_since,
     attempt_count,
     error_type,
     last_error,

@@ -36,8 +36,9 @@ class Explained:
 
     ``rows`` has one row a key that differs, is only on one side, or is in flight: difference, key,
     cause, told (a sentence), entry_key, version, is_cached, job_id, topic, job_status,
-    lease_token, attempt_count, error_type, last_error, http_status, moved_at, next_attempt_at,
-    flying_since, place (writer:seq of the last event of its history).
+    lease_token, is_changed_since (here, behind its last job), attempt_count, error_type,
+    last_error, http_status, moved_at, next_attempt_at, flying_since, place (writer:seq of the last
+    event of its history).
     """
 
     reconciliation: Reconciliation
