@@ -3,8 +3,8 @@
 [thresholds]         what counts as a finding: see ``thresholds``
 [retention]          keep_runs, keep_days: which runs are kept under --out
 [alerts."NAME"]      targets, failure, findings, missed, recovery: who is told of what
-[[schedule]]         runbook, cron, zone, name, book, out, parameters, thresholds, deadline_s,
-                     missed, alerts: what runs when
+[[schedule]]         runbook, cron, zone, name, parameters, thresholds, deadline_s, missed,
+                     alerts: what runs when
 
 Every error is one line that names the file, the line in it and the field.
 An absent file means the defaults: nothing scheduled, nobody told, every run kept.
@@ -70,8 +70,6 @@ class Entry:
     runbook: str = ""
     cron: str = ""
     zone: str = "UTC"
-    book: str = ""
-    out: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)
     thresholds: Mapping[str, Any] = field(default_factory=dict)
     deadline_s: float = 3600.0
