@@ -7,19 +7,18 @@ Severity is ``info`` (as it should be, or absorbed), ``warning`` (look at it) or
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 import polars
 
 from tallybook.ops import cached, detectors
 from tallybook.ops import leases as leases_
+from tallybook.ops.finding import Finding as Finding
+from tallybook.ops.finding import Severity
 from tallybook.ops.reconciling import Reconciliation
 from tallybook.ops.warehouse import Warehouse
 from tallybook.ops.windows import WHOLE, Instant, Span
 from tallybook.ops.wording import command, counted
-
-Severity = Literal["info", "warning", "problem"]
 
 _NAMED = 3
 _APART = {
@@ -28,18 +27,6 @@ _APART = {
     "unreadable": "Rows that cannot be read, or whose partner cannot",
     "in_flight": "Rows that are still being delivered",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One kind of thing that was found. ``ids`` are idempotency keys or cache keys, in order."""
-
-    kind: str
-    severity: Severity
-    title: str
-    ids: tuple[str, ...] = ()
-    detail: str = ""
-    command: str = ""
 
 
 def throughput_latency(warehouse: Warehouse, span: Span = WHOLE) -> list[Finding]:

@@ -32,11 +32,11 @@ class Finding(Protocol):
         """Idempotency keys or cache keys that it is about."""
 
     @property
-    def detail(self) -> str:
-        """Evidence."""
+    def evidence(self) -> str:
+        """What proves it, in words."""
 
     @property
-    def command(self) -> str:
+    def action(self) -> str:
         """What to type next, or empty."""
 
 
@@ -57,7 +57,7 @@ class Answer:
 
     def _html(self) -> str:
         rows = "".join(_row(found) for found in self.findings)
-        names = ("severity", "finding", "ids", "detail", "next")
+        names = ("severity", "finding", "ids", "evidence", "action")
         head = "".join(f"<th>{name}</th>" for name in names)
         body = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
         return f"<p>status: <strong>{escape(self.status)}</strong></p>{body if rows else ''}"
@@ -108,8 +108,8 @@ def _plain(found: Finding) -> dict[str, Any]:
         "severity": found.severity,
         "title": found.title,
         "ids": [str(one) for one in found.ids],
-        "detail": found.detail,
-        "command": found.command,
+        "evidence": found.evidence,
+        "action": found.action,
     }
 
 
@@ -117,6 +117,6 @@ def _row(found: Mapping[str, Any]) -> str:
     ids = found["ids"]
     more = f" and {len(ids) - _SHOWN_IDS} more" if len(ids) > _SHOWN_IDS else ""
     shown = ", ".join(ids[:_SHOWN_IDS]) + more
-    cells = (found["severity"], found["title"], shown, found["detail"] or "")
-    command = f"<td><code>{escape(found['command'] or '')}</code></td>"
-    return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + command + "</tr>"
+    cells = (found["severity"], found["title"], shown, found["evidence"] or "")
+    action = f"<td><code>{escape(found['action'] or '')}</code></td>"
+    return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + action + "</tr>"
