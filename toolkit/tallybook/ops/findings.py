@@ -15,7 +15,7 @@ from tallybook.ops import cached, detectors
 from tallybook.ops import leases as leases_
 from tallybook.ops.finding import Finding as Finding
 from tallybook.ops.finding import Severity
-from tallybook.ops.reconciling import Reconciliation
+from tallybook.ops.reconciling import Reconciliation, Untold
 from tallybook.ops.warehouse import Warehouse
 from tallybook.ops.windows import WHOLE, Instant, Span
 from tallybook.ops.wording import command, counted
@@ -99,8 +99,12 @@ def cache_rebuild(warehouse: Warehouse, *, as_of: Instant = None) -> list[Findin
     return _or_clean(found, "The log holds no cache entry")
 
 
-def reconcile(reconciliation: Reconciliation) -> list[Finding]:
+def reconcile(reconciliation: Reconciliation | Untold) -> list[Finding]:
     """What differs between the two sides of a reconciliation."""
+    if isinstance(reconciliation, Untold):
+        told = "two files can be compared"
+        compared = "tallybook reconcile EXPORT --local FILE"
+        return [Finding("clean", "info", reconciliation.words, evidence=told, action=compared)]
     found = [
         _status(reconciliation, "differs", "changed", "Rows that differ"),
         _status(reconciliation, "only_local", "missing", "Rows that are missing in the export"),

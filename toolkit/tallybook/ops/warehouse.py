@@ -270,7 +270,7 @@ class Warehouse:
     @property
     def silent(self) -> Mapping[str, str]:
         """What an imported log cannot say, each with its sentence: cache, leases, workers, …"""
-        return self.imported.silent if self.imported else {}
+        return stored.silent(self.imported) if self.imported else {}
 
     def metrics_gap(self) -> polars.DataFrame:
         """One row a worker and count that the metrics and the log tell differently."""

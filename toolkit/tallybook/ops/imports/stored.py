@@ -124,6 +124,11 @@ def notes(bad: Sequence[Mapping[str, Any]]) -> list[str]:
             "unreadable.ndjson has all"]  # fmt: skip
 
 
+def silent(record: Record) -> Mapping[str, str]:
+    """What an import says of itself that it cannot tell, and what no import can."""
+    return {"metrics": "an imported log has no metrics of workers", **record.silent}
+
+
 def warnings(record: Record) -> list[str]:
     """What the log cannot say, and what it says twice, backwards or not at all."""
     counts = [f"{record.counts[name]:,} {words}" for name, words in COUNTED.items()
