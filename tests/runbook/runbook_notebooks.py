@@ -7,10 +7,10 @@ from pathlib import Path
 
 PARAMETERS = """\
 book = ""  # the book
-n = 3  # how many
+n = 3  # [0..99] how many
 rate = 0.5  # how fast
 name = "x"  # any text
-api_token = ""  # a secret
+api_token = ""  # [secret] what the cloud asks for
 dry_run = True  # change nothing"""
 
 FOUND = """\

@@ -11,6 +11,7 @@ from tallybook.errors import BadInput
 
 if TYPE_CHECKING:
     from tallybook.runbook import Runbook, RunResult
+    from tallybook.runbook.parameters import Parameter
 
 HELP = "list runbooks, or run one and leave a report"
 _EPILOG = "looks in ./runbooks, else in those that tallybook carries"
@@ -86,7 +87,9 @@ def _described(one: Runbook) -> dict[str, object]:
         {
             "name": parameter.name,
             "kind": parameter.kind,
-            "default": parameter.shown(parameter.default),
+            "bounds": parameter.bounds.told,
+            "required": parameter.required,
+            "default": parameter.default,
             "meaning": parameter.meaning,
         }
         for parameter in one.parameters
@@ -103,11 +106,15 @@ def _lines(known: list[Runbook]) -> list[str]:
     lines = []
     for one in known:
         lines += [one.name, f"  {one.question}"]
-        lines += [
-            f"  -p {parameter.name}={parameter.shown(parameter.default)}  {parameter.meaning}"
-            for parameter in one.parameters
-        ]
+        lines += [f"  {_parameter(parameter)}" for parameter in one.parameters]
     return lines or ["no runbooks"]
+
+
+def _parameter(one: Parameter) -> str:
+    """A parameter as it is typed, with its bounds and its meaning."""
+    default = one.kind.upper() if one.required else "" if one.default is None else one.default
+    bounds = f"[{one.bounds.told}] " if one.bounds.told else ""
+    return f"-p {one.name}={default}  {bounds}{one.meaning}"
 
 
 def _told(result: RunResult) -> str:

@@ -74,9 +74,9 @@ class _Order:
     sample: bool = False
 
     def shown(self) -> dict[str, Any]:
-        """The parameters of this run as they may be kept: given or default, no secret."""
+        """The parameters of this run, given or default; of a secret the reference."""
         known = self.runbook.parameters
-        return {one.name: one.shown(self.values.get(one.name, one.default)) for one in known}
+        return {one.name: self.values.get(one.name, one.default) for one in known}
 
 
 def run(
@@ -113,6 +113,8 @@ def _order(
 ) -> _Order:
     runbook = catalogue.find(name_or_path)
     try:
+        if given and not runbook.tagged:
+            raise BadInput("it has no cell tagged 'parameters', so it takes none; tag one")
         values = parameters.typed(runbook.parameters, given)
     except BadInput as error:
         raise BadInput(f"runbook {runbook.name}: {error}") from None
@@ -220,15 +222,9 @@ def _asked(order: _Order) -> str:
 
 
 def _portable(order: _Order, notebook: dict[str, Any]) -> dict[str, Any]:
-    """The notebook without the paths of this run's making and without secrets."""
+    """The notebook without the paths of this run's making."""
     made = notebook.get("metadata", {}).get("papermill", {})
     made.update(input_path=order.runbook.path.name, output_path="notebook.ipynb")
-    hidden = [one.name for one in order.runbook.parameters if order.shown()[one.name] == "***"]
-    if hidden:
-        made["parameters"] = {name: order.shown()[name] for name in order.values}
-        for cell in notebook["cells"]:
-            if "injected-parameters" in catalogue.tags_of(cell):
-                cell["source"] = f"# not kept: {', '.join(hidden)}"
     return notebook
 
 
