@@ -19,7 +19,6 @@ from tallybook.book import Book, BookView
 from tallybook.clock import to_text
 from tallybook.errors import BadInput, TallybookError
 from tallybook.job import Job, Status
-from tallybook.layout import Layout
 from tallybook.ops.opening import open_warehouse
 from tallybook.ops.warehouse import Warehouse
 from tallybook.ops.wording import command, counted
@@ -83,21 +82,30 @@ _PAST = {"requeue": "requeued", "discard": "discarded", RELEASE: "released"}
 def act(book: Path, action: str, job_ids: Sequence[str], *, dry_run: bool) -> Acted:
     """Requeue, discard or release the jobs of those ids; a dry run says which it would.
 
-    Passed over are jobs in no state for it, and leases of workers that live. Raises BadInput for
-    another action, and for a book that has no queue.
+    Passed over are jobs in no state for it, and leases of workers that live; in a dry run all of
+    them where the queue cannot be read. Raises BadInput for another action, and for a change of a
+    book that has no queue.
     """
     if action not in _PAST:
         raise BadInput(f"no action {action!r}: choose {', '.join(_PAST)}")
-    if Layout(book).imported.exists() and not job_ids:
+    if not job_ids:
         return Acted(book, action, dry_run)
+    if dry_run:
+        return _foreseen(book, action, job_ids)
     root = layouts.require_book(book).root
-    if dry_run or not job_ids:
-        with Book.read(root) as read:
-            fitting, passed = _sorted(read, action, job_ids)
-        return Acted(root, action, dry_run, tuple(job.job_id for job in fitting), passed)
     with Book.open(root, create=False) as opened:
         fitting, passed = _sorted(opened, action, job_ids)
         return _done(opened, Acted(root, action, False, passed_over=passed), fitting)
+
+
+def _foreseen(book: Path, action: str, job_ids: Sequence[str]) -> Acted:
+    """What would be done; a book of another system, or with a damaged log, says why nothing."""
+    try:
+        with Book.read(layouts.require_book(book).root) as read:
+            fitting, passed = _sorted(read, action, job_ids)
+    except TallybookError as error:
+        return Acted(book, action, True, (), tuple((job_id, str(error)) for job_id in job_ids))
+    return Acted(book, action, True, tuple(job.job_id for job in fitting), passed)
 
 
 def _done(book: Book, asked: Acted, fitting: Sequence[Job]) -> Acted:
