@@ -6,20 +6,20 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from tallybook.cli import output
+from tallybook.cli import output, scheduling
 from tallybook.errors import BadInput
 
 if TYPE_CHECKING:
     from tallybook.runbook import Runbook, RunResult
     from tallybook.runbook.parameters import Parameter
 
-HELP = "list runbooks, or run one and leave a report"
+HELP = "list runbooks, run one and leave a report, or run them by a schedule"
 _EPILOG = "looks in ./runbooks, else in those that tallybook carries"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The two actions and their options."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="list|run")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="list|run|schedule")
     listing = actions.add_parser("list", help="names, questions and parameters", epilog=_EPILOG)
     output.add_json(listing)
     running = actions.add_parser("run", help="run one", epilog=_EPILOG)
@@ -35,10 +35,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     running.add_argument("--out", metavar="DIR", help="default ./tallybook-out/<node>")
     output.add_book(running)
     output.add_json(running)
+    scheduling.add(actions.add_parser("schedule", help=scheduling.HELP))
 
 
 def run(args: argparse.Namespace) -> int:
-    """List, or run and answer with the status of the run."""
+    """List, keep the schedule, or run and answer with the status of the run."""
+    if args.action == "schedule":
+        return scheduling.run(args)
     return _list(args) if args.action == "list" else _run(args)
 
 

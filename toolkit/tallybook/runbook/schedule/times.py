@@ -25,7 +25,7 @@ FIELDS = ("minute", "hour", "day of month", "month", "day of week")
 _NEUTRAL = ("*", "*", "*", "*", "*")
 _SECOND = timedelta(seconds=1)
 _EVERY_HOUR = ("*", "*/1", "0-23")
-_WINTER = datetime(2024, 1, 1)  # a wall time; a leap year, so that 29 2 exists
+_WINTER = datetime(2024, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
