@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import polars
 
 from tallybook.ops.exports.profile import Profile
 from tallybook.ops.reconciling import columns as columns_
-from tallybook.ops.reconciling import hints, plan, reading, rules
+from tallybook.ops.reconciling import hints, plan, reading, rules, tables
 from tallybook.ops.reconciling.columns import Columns
-from tallybook.ops.reconciling.reading import Side, Table
+from tallybook.ops.reconciling.reading import Side
 from tallybook.ops.reconciling.result import SIDES, STATUSES, Reconciliation
 from tallybook.ops.reconciling.room import MEMORY, Progress, Room
 from tallybook.ops.reconciling.rules import Given, Rule
+from tallybook.ops.reconciling.tables import InMemory
+from tallybook.ops.warehouse import Warehouse
+
+Table: TypeAlias = str | Path | Warehouse | InMemory
 
 _UNREADABLE = {"side": polars.String, "file": polars.String, "line": polars.Int64,
                "column": polars.String, "reason": polars.String, "text": polars.String}  # fmt: skip
@@ -82,6 +87,8 @@ def _compared(
 
 def _read(room: Room, name: str, given: Table, profile: Profile | None) -> Side:
     with room.checked():
+        if isinstance(given, InMemory):
+            return tables.read(room.connection, name, given)
         return reading.read(room.connection, name, given, room.aside, profile)
 
 
