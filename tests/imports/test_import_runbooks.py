@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ import polars
 import pytest
 from import_steps import SAMPLES
 
-from tallybook import ops
+from tallybook import layout, ops
+from tallybook.errors import BadInput
 from tallybook.ops import imports
+from tallybook.runbook import folder
 
 ROOT = Path(__file__).parents[2]
 CACHE = "An imported log says nothing of a cache"
@@ -85,3 +88,27 @@ def test_rows_stay_rows_where_there_are_some_or_the_log_could_have_had_them(book
         assert ops.or_silence(warehouse, "workers", none) is none
         overview = ops.overview(warehouse).row(0, named=True)
     assert overview["cache_keys"] is None and overview["jobs"] == 5
+
+
+@pytest.mark.parametrize("name", [name for name in SAID if not name.endswith("/reconcile")])
+def test_each_runbook_takes_a_folder_of_nodes(name: str, book: Path, tmp_path: Path) -> None:
+    for node in ("a", "b"):
+        shutil.copytree(book, tmp_path / f"node={node}")
+    given = run(name, tmp_path)
+    assert given["overview"]["jobs"].item() == 10
+    titles = " | ".join(found["title"] for found in given["answer"].findings)
+    assert "node a: an imported log says nothing of a cache" in titles
+    assert LEASES in titles or "leases" not in name
+    if name.endswith("cache_rebuild"):
+        assert given["plan"].words.startswith("A fleet has no state.db: rebuild that of a node")
+
+
+def test_a_run_and_the_lab_take_a_book_a_folder_of_nodes_or_a_bucket(tmp_path: Path) -> None:
+    (tmp_path / "fleet" / "node=a" / "log").mkdir(parents=True)
+    named = layout.require_readable(tmp_path / "fleet")
+    assert (named, folder.node_of(named)) == (tmp_path / "fleet", "fleet")
+    for given in ("s3://some/where", Path("s3://some/where")):
+        named = layout.require_readable(given)
+        assert (named, folder.node_of(named)) == ("s3://some/where", "fleet")
+    with pytest.raises(BadInput, match="that folder has no log/ in it"):
+        layout.require_readable(tmp_path)
