@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tallybook.cli import explaining, output
+from tallybook.cli import explaining, output, ruling
 from tallybook.errors import BadInput
 
 if TYPE_CHECKING:
@@ -33,22 +33,54 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--key", metavar="COLUMN", action="append", required=True, help="again for more columns"
     )
-    parser.add_argument(
-        "--type", metavar="COL=TYPE", action="append", default=[], dest="types",
-        help="integer, decimal or timestamp; a column is text unless told",
-    )  # fmt: skip
     parser.add_argument("--out", metavar="DIR", help="write every difference as NDJSON there")
-    explaining.add(parser)
+    parser.add_argument(
+        "--memory", metavar="SIZE", help="use no more than this, like 2GB; else 1200MB"
+    )
     output.add_book(parser)
     output.add_json(parser)
+    ruling.add(parser)
+    explaining.add(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """0 where all rows match, 1 where some do not, 4 where something could not be read."""
-    types = dict(_typed(given) for given in args.types)
+    rules = ruling.rules(args)
     if args.out:
         _require_folder(Path(args.out))
-    told = _found(args, types)
+    with output.Stages() as stages:
+        asked = {"key": args.key, "columns": rules, "out": args.out, "progress": stages.show}
+        if args.memory:
+            asked["memory"] = args.memory
+        told = _found(args, asked)
+    with told.reconciliation:
+        return _answer(args, told)
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """The comparison; where a book was asked, also what its log says, and the plan if any."""
+
+    reconciliation: Reconciliation
+    explained: Explained | None = None
+    notes: Sequence[str] = ()
+    plan: tuple[Path, Plan] | None = None
+
+
+def _found(args: argparse.Namespace, asked: Mapping[str, Any]) -> _Told:
+    from tallybook import ops
+
+    planner = explaining.Planner(args) if args.plan else None
+    if args.local and not args.explain:
+        return _Told(ops.reconcile(args.local, args.export, **asked))
+    flight = explaining.flight(args)
+    with _warehouse(args.book) as warehouse:
+        explained = ops.explain(warehouse, args.export, local=args.local, flight=flight, **asked)
+        plan = planner.write(warehouse, explained) if planner else None
+        return _Told(explained.reconciliation, explained, warehouse.notes, plan)
+
+
+def _answer(args: argparse.Namespace, told: _Told) -> int:
     found = told.reconciliation
     if args.out:
         _write(found, told.explained, Path(args.out))
@@ -62,38 +94,6 @@ def run(args: argparse.Namespace) -> int:
     if told.notes or not found.complete:
         return _INCOMPLETE
     return 0 if found.clean else _DIFFERENT
-
-
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """The comparison; where a book was asked, also what its log says, and the plan if any."""
-
-    reconciliation: Reconciliation
-    explained: Explained | None = None
-    notes: Sequence[str] = ()
-    plan: tuple[Path, Plan] | None = None
-
-
-def _found(args: argparse.Namespace, types: dict[str, str]) -> _Told:
-    from tallybook import ops
-
-    planner = explaining.Planner(args) if args.plan else None
-    if args.local and not args.explain:
-        return _Told(ops.reconcile(args.local, args.export, key=args.key, types=types))
-    flight = explaining.flight(args)
-    with _warehouse(args.book) as warehouse:
-        explained = ops.explain(
-            warehouse, args.export, key=args.key, local=args.local, flight=flight, types=types
-        )
-        plan = planner.write(warehouse, explained, types) if planner else None
-        return _Told(explained.reconciliation, explained, warehouse.notes, plan)
-
-
-def _typed(given: str) -> tuple[str, str]:
-    column, mark, kind = given.rpartition("=")
-    if not mark or not column:
-        raise BadInput(f"--type {given!r} is not like COLUMN=TYPE")
-    return column, kind
 
 
 def _warehouse(book: str | None) -> Warehouse:

@@ -13,5 +13,8 @@ unreadable (or in flight) on its own side when it or the row of its key on the o
 
 from tallybook.ops.reconciling.explaining import Explained, Flight, explain, reconcile
 from tallybook.ops.reconciling.result import Reconciliation
+from tallybook.ops.reconciling.untold import Untold, reconcile_cache
 
-__all__ = ["Explained", "Flight", "Reconciliation", "explain", "reconcile"]
+__all__ = [
+    "Explained", "Flight", "Reconciliation", "Untold", "explain", "reconcile", "reconcile_cache",
+]  # fmt: skip
