@@ -74,10 +74,9 @@ def test_an_empty_cache_is_said_and_is_incomplete_where_the_log_is(
     [
         ("x.parquet", b"junk and more", "is a damaged Parquet file"),
         ("x.parquet", b"PAR1 and no end", "is no readable Parquet file"),
-        ("x.xlsx", b"PK\x03\x04\x00\x00", "is a workbook; save it as CSV first"),
         ("x.xlsx", b"junk", "is a damaged workbook"),
-        ("x.csv", b"PK\x03\x04\x00\x00", "is a zip archive or workbook"),
-        ("x.xls", b"\xd0\xcf\x11\xe0\x00", "is a workbook"),
+        ("x.xls", b"\xd0\xcf\x11\xe0\x00", "is a workbook of the old kind"),
+        ("x.csv", b"SQLite format 3\x00", "is an SQLite database"),
     ],
 )
 def test_a_file_of_another_kind_is_named_as_what_it_is(

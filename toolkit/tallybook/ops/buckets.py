@@ -6,7 +6,6 @@ read in part. Parquet of imported logs is not fetched at all: DuckDB reads the c
 groups that a question needs, as ranges, through pyarrow.
 """
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,6 +22,7 @@ from tallybook.layout import MANIFEST_SUFFIX, SEGMENT_SUFFIX, first_seq
 from tallybook.ops import fleet, openings, windows
 from tallybook.ops.fleet import MARK, Fleet, Node
 from tallybook.ops.imports import stored
+from tallybook.ops.storage import file_system, refused
 from tallybook.ops.windows import Instant
 from tallybook.ops.wording import counted
 
@@ -59,7 +59,7 @@ class _Bucket:
         try:
             found = self.files.get_file_info(fs.FileSelector(self.root, recursive=True))
         except OSError as error:
-            raise BadInput(_refused(self.url, error)) from None
+            raise BadInput(refused(self.url, error)) from None
         return [file for info in found if info.is_file and (file := self._file(info))]
 
     def _file(self, info: Any) -> _File | None:
@@ -85,7 +85,7 @@ class _Bucket:
             with self.files.open_input_file(file.path) as source:
                 target.write_bytes(source.read_at(size, 0))
         except OSError as error:
-            raise TallybookError(_refused(f"{self.url}: {file.path}", error)) from error
+            raise TallybookError(refused(f"{self.url}: {file.path}", error)) from error
         self.fetched += size
         return target
 
@@ -128,7 +128,7 @@ def open_bucket(
     """The fleet below ``url``. Raises BadInput where it cannot be listed or has no node."""
     folder = TemporaryDirectory(prefix="tallybook-bucket-")
     try:
-        files, root = _file_system(url, storage)
+        files, root = file_system(url, storage)
         bucket = _Bucket(url, files, root.rstrip("/"), Path(folder.name))
         return _opened(bucket, out, pattern, since, until, folder)
     except BaseException:
@@ -206,32 +206,6 @@ def _begun(bucket: _Bucket, file: _File) -> datetime | None:
     return windows.instant(opening.first_at or None, windows.named_zone("UTC"))
 
 
-def _file_system(url: str, storage: Mapping[str, Any]) -> tuple[Any, str]:
-    given = dict(storage)
-    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-    if url.startswith("s3://") and endpoint:
-        given.setdefault("endpoint_override", endpoint)
-    try:
-        if given and url.startswith("s3://"):
-            return fs.S3FileSystem(**given), url.removeprefix("s3://")
-        found, root = fs.FileSystem.from_uri(url)
-    except (OSError, ValueError, TypeError) as error:
-        raise BadInput(_refused(url, error)) from None
-    return found, str(root)
-
-
-def _refused(what: str, error: Exception) -> str:
-    """What a store said, in one line, with what to do about it."""
-    said = " ".join(str(error).split())[:300]
-    if "ACCESS_DENIED" in said or "403" in said:
-        advice = "these credentials have no right to it; ask for list and read"
-    elif "NO_SUCH_BUCKET" in said or "404" in said or isinstance(error, FileNotFoundError):
-        advice = "there is no such bucket or folder"
-    else:
-        advice = "look at the name, the region and the credentials"
-    return f"{what}: {advice} ({said})"
-
-
 def _dataset(bucket: _Bucket, paths: Sequence[str]) -> Any:
     """The Parquet files of imported logs as one, with the column ``node`` of their folders."""
     try:
@@ -245,4 +219,4 @@ def _dataset(bucket: _Bucket, paths: Sequence[str]) -> Any:
             partition_base_dir=bucket.root,
         )  # fmt: skip
     except OSError as error:
-        raise TallybookError(_refused(bucket.url, error)) from error
+        raise TallybookError(refused(bucket.url, error)) from error
