@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tallybook.cli import output
+from tallybook.cli import output, ruling
 from tallybook.errors import BadInput
 from tallybook.layout import Layout, find_book
 
@@ -31,16 +30,16 @@ class Planner:
             raise BadInput(f"--plan {args.plan}: choose one of {', '.join(plans.POLICIES)}")
         self._args = args
         self._book = find_book(args.book)
+        self._rules = ruling.rules(args)
         self._begun = plans.begin(self._book)
 
-    def write(
-        self, warehouse: Warehouse, explained: Explained, types: Mapping[str, str]
-    ) -> tuple[Path, Plan]:
+    def write(self, warehouse: Warehouse, explained: Explained) -> tuple[Path, Plan]:
         """Write the plan, into ``--out`` or else the book's ``plans/``; where, and what it is."""
         from tallybook.recover import plans
 
         export = Path(self._args.export)
-        plan = plans.make(self._begun, warehouse, explained, export, self._args.plan, types)
+        policy = self._args.plan
+        plan = plans.make(self._begun, warehouse, explained, export, policy, self._rules)
         folder = Path(self._args.out) if self._args.out else Layout(self._book).plans
         path = folder / f"plan-{plan.head.plan}.ndjson"
         plans.write(path, plan)

@@ -5,19 +5,19 @@ where its payload has the key columns, where its idempotency key, ordering key o
 key, or where it wrote the cache entry.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import polars
 
 from tallybook.errors import BadInput
 from tallybook.ops import statements, windows
-from tallybook.ops.reconciling import causes, compare, covers
+from tallybook.ops.reconciling import causes, compare, covers, plan
+from tallybook.ops.reconciling.compare import Table
 from tallybook.ops.reconciling.covers import Cover
-from tallybook.ops.reconciling.reading import Table
 from tallybook.ops.reconciling.result import Reconciliation
 from tallybook.ops.warehouse import Warehouse
 from tallybook.ops.windows import Instant
@@ -56,6 +56,14 @@ class Explained:
             raise BadInput(f"no cause {cause!r}; choose one of {', '.join(causes.CAUSES)}")
         found: list[str] = self.rows.filter(polars.col("cause") == cause)["key"].sort().to_list()
         return found
+
+    def write(self, folder: Path, kind: str = "csv") -> None:
+        """Write ``explained`` into ``folder``: csv, parquet or ndjson."""
+        from tallybook.ops.reconciling import writing
+
+        found = self.reconciliation
+        found.room.keep("explained", self.rows)
+        writing.relation(found, found.sql("from explained"), folder / f"explained.{kind}")
 
     def as_json(self) -> dict[str, Any]:
         """What ``tallybook reconcile --explain --json`` prints beside the reconciliation."""
@@ -156,32 +164,16 @@ def _set_apart(
     if flying.is_empty():
         return found
     statuses = dict(found.statuses)
-    for status, local_row, cloud_row in flying.select(
-        "status", "local_row", "cloud_row"
-    ).iter_rows():
+    told = flying.select("status", "local_row", "cloud_row").iter_rows()
+    for status, local_row, cloud_row in told:
         statuses[status] -= 1
         statuses["in_flight_local"] += local_row is not None
         statuses["in_flight_cloud"] += cloud_row is not None
-    keys = flying.filter(polars.col("status") == "differs")["key"].to_list()
-    differences = found.differences.filter(~polars.col("key").is_in(keys))
-    kept = found.rows.join(flying, on=["status", "key"], how="anti", nulls_equal=True)
-    moved = [_of_side(flying, side) for side in ("local", "cloud")]
-    return replace(
-        found,
-        statuses=statuses,
-        differences=differences,
-        changed_cells_by_column=dict(Counter(differences["column"].to_list()).most_common()),
-        rows=polars.concat([kept, *moved]).sort("status", "key", "local_row", "cloud_row"),
-    )
-
-
-def _of_side(flying: polars.DataFrame, side: str) -> polars.DataFrame:
-    other = "cloud_row" if side == "local" else "local_row"
-    here = flying.filter(polars.col(f"{side}_row").is_not_null())
-    return here.with_columns(
-        polars.lit(f"in_flight_{side}").alias("status"),
-        polars.lit(None, dtype=flying.schema[other]).alias(other),
-    )
+    found.room.keep("flying", flying)
+    for statement in plan.SET_APART:
+        found.room.run(statement)
+    changed = dict(found.room.all(plan.CHANGED_BY_COLUMN))
+    return replace(found, statuses=statuses, changed_cells_by_column=changed)
 
 
 def first_of_each(rows: polars.DataFrame, most: int) -> Sequence[dict[str, Any]]:

@@ -21,7 +21,7 @@ from tallybook.ops.warehouse import Warehouse
 from tallybook.recover.plans import policies
 from tallybook.recover.plans.file import Action, Head, Plan, name_of
 from tallybook.recover.plans.policies import POLICIES, Difference
-from tallybook.recover.plans.shapes import Unfit, fields
+from tallybook.recover.plans.shapes import Rules, Unfit, fields
 from tallybook.recover.plans.sides import Sides
 
 _STAMPS = ("last_modified", "updated_at")
@@ -47,17 +47,17 @@ def make(
     explained: Explained,
     export: Path,
     policy: str,
-    types: Mapping[str, str] | None = None,
+    rules: Rules | None = None,
 ) -> Plan:
     """The plan for the differences that ``explained`` found in ``export`` by the cache of a book.
 
-    ``types`` are those of the comparison. Raises BadInput for a policy that is none, and for rows
+    ``rules`` are those of the comparison. Raises BadInput for a policy that is none, and for rows
     that are no cache.
     """
     if policy not in POLICIES:
         raise BadInput(f"no policy {policy!r}; choose one of {', '.join(POLICIES)}")
     digest = digest_of(export)
-    sides = Sides.gather(warehouse, explained, export, types or {})
+    sides = Sides.gather(warehouse, explained, export, rules or {})
     found = explained.rows.filter(explained.rows["cause"] != "in_flight").to_dicts()
     actions = tuple(_action(n, row, sides, policy) for n, row in enumerate(found, 1))
     covers = explained.cover.text if explained.cover else None
@@ -131,7 +131,7 @@ def _difference(row: Mapping[str, Any], sides: Sides) -> tuple[Difference, dict[
     cloud = None
     if cells is not None:
         try:
-            cloud = sides.shape.value(cells, local, sides.types)
+            cloud = sides.shape.value(cells, local, sides.rules)
         except Unfit as error:
             no["take_export"] = str(error)
         if entry_key is None:

@@ -12,6 +12,8 @@ from typing import Any
 from tallybook.payload import LARGEST_INTEGER
 
 _TYPED = ("integer", "decimal")
+Rules = Mapping[str, Mapping[str, Any]]
+"""Rules of columns by name, as ``ops.reconcile`` takes them in ``columns``."""
 
 
 class Unfit(ValueError):
@@ -38,19 +40,26 @@ class Shape:
         return cls({name: _one_of(kinds) for name, kinds in found.items()}, are_objects)
 
     def value(
-        self,
-        cells: Mapping[str, str | None],
-        before: Mapping[str, Any] | None,
-        types: Mapping[str, str],
+        self, cells: Mapping[str, str | None], before: Mapping[str, Any] | None, rules: Rules
     ) -> dict[str, Any]:
-        """The fields of a row of an export, over those of the entry ``before``. Columns that no
-        cached value has are left out. Raises Unfit for a cell that no value here can hold."""
-        taken = {name: text for name, text in cells.items() if name in self.kinds}
-        told = {
-            name: _typed(name, text, self.kinds[name], types.get(name, "text"))
-            for name, text in taken.items()
-        }
-        return dict(before or {}) | told
+        """The fields of a row of an export, over those of the entry ``before``, by the rules of the
+        comparison: other names, words for null, columns left out. Columns that no cached value has
+        are left out too. Raises Unfit for a cell that no value here can hold."""
+        told = dict(before or {})
+        for column, text in cells.items():
+            name, rule = self._named(column, rules)
+            if name in self.kinds and not rule.get("ignore"):
+                given = None if text in (rule.get("null") or ()) else text
+                told[name] = _typed(name, given, self.kinds[name], str(rule.get("type", "text")))
+        return told
+
+    def _named(self, column: str, rules: Rules) -> tuple[str, Mapping[str, Any]]:
+        """What a column of an export is called here, and its rule."""
+        for name, rule in rules.items():
+            if column in (name, rule.get("rename")):
+                other = rule.get("rename", name) if column == name else name
+                return (other if column not in self.kinds else column), rule
+        return column, rules.get("*", {})
 
     def whole(self, told: Mapping[str, Any]) -> Any:
         """The value that has these fields."""

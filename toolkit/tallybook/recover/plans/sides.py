@@ -13,7 +13,7 @@ from tallybook.ops import cached
 from tallybook.ops.reconciling import Explained, rows
 from tallybook.ops.reconciling.rows import Cells
 from tallybook.ops.warehouse import Warehouse
-from tallybook.recover.plans.shapes import Shape, fields
+from tallybook.recover.plans.shapes import Rules, Shape, fields
 
 _SAMPLE = 1000
 
@@ -27,13 +27,13 @@ class Sides:
     agreed: Mapping[str, Any]
     cloud: Mapping[tuple[str, str], Cells]
     shape: Shape
-    types: Mapping[str, str]
+    rules: Rules
     topic: str | None
     named_by_key: bool
 
     @classmethod
     def gather(
-        cls, warehouse: Warehouse, explained: Explained, export: Path, types: Mapping[str, str]
+        cls, warehouse: Warehouse, explained: Explained, export: Path, rules: Rules
     ) -> Sides:
         """Ask the log and the export."""
         found = explained.reconciliation
@@ -52,7 +52,7 @@ class Sides:
             agreed={key: json.loads(value) for key, value in agreed},
             cloud={(status, key): cells[n] for status, key, n in named if n in cells},
             shape=Shape.of(sample.values()),
-            types=types,
+            rules=rules,
             topic=_topic(warehouse),
             named_by_key=_named_by_key(sample, found.key),
         )
