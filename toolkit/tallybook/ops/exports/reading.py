@@ -1,7 +1,8 @@
 """From the place of an export to a target full of rows, each row of it or in the ledger."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from tallybook.ops.exports.unpacking import Unpacker
 FORMATS = ("csv", "ndjson", "json", "copy", "parquet", "orc", "xlsx")
 _SPARSE = ("ndjson", "json")
 _HEAD = 1 << 16
+_ORDER = "preserve_insertion_order"
 
 
 @dataclass(slots=True)
@@ -81,11 +83,22 @@ def load(
     Raises BadInput for what is no such export, IncompleteInput where a part of it is missing, cut
     or damaged.
     """
-    given_profile = profile or Profile()
     try:
-        return _Loader(connection, name, given, aside, given_profile, typed=typed).load()
+        with _in_order(connection):
+            return _Loader(connection, name, given, aside, profile or Profile(), typed=typed).load()
     except OSError as error:
         raise TallybookError(f"cannot read {given}: {error.strerror or error}") from error
+
+
+@contextmanager
+def _in_order(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """While rows are read, they keep the order that they have in their file."""
+    ((kept,),) = connection.execute("select current_setting($1)", [_ORDER]).fetchall()
+    connection.execute(f"set {_ORDER} = true")
+    try:
+        yield
+    finally:
+        connection.execute(f"set {_ORDER} = {'true' if kept else 'false'}")
 
 
 class _Loader:

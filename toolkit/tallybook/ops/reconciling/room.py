@@ -81,8 +81,8 @@ class Room:
     def drop_sides(self) -> None:
         """Forget the rows of both sides: what is told of them stands in tables of its own."""
         self.connection.execute(
-            "drop view local_cells; drop view cloud_cells; drop table local; drop table cloud; "
-            "drop table keyed; drop table pairs; drop table local_apart; drop table cloud_apart"
+            "drop view local_cells; drop view cloud_cells; drop view local; drop view cloud; "
+            "drop table local_rows; drop table cloud_rows; drop table keyed; drop table pairs; drop table local_apart; drop table cloud_apart"
         )
 
     @contextmanager
