@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 
 import duckdb
@@ -110,7 +111,7 @@ class _Loader:
         self._found = parts.find(given, aside)
         self._layout, self._listed = self._recognised()
         rules = {**self._listed.rules, **profile.rules}
-        self._target = Target(connection, name, rules, typed=typed)
+        self._target = Target(connection, name, rules, profile.every, typed=typed)
         self._reading = Reading(self._found.source, self._target, rules)
         self._unpacker = Unpacker(aside, profile.limits)
         self._files = 0
@@ -143,6 +144,7 @@ class _Loader:
             self._require_rows(part, self._target.rows + len(reading.bad) - before)
         reading.layout = self._layout.name if self._layout else reading.files[0].format
         self._require_pinned_columns()
+        self._require_known_rules()
         return reading
 
     def _require_rows(self, part: Part, rows: int) -> None:
@@ -282,6 +284,16 @@ class _Loader:
         if file.format in ("parquet", "orc", "xlsx") and len(self._target.columns) > columns:
             raise BadInput(f"{reading.source} mixes two exports: {file.name} has the column "
                            f"{self._target.columns[columns]!r}, {first.name} has not")  # fmt: skip
+
+    def _require_known_rules(self) -> None:
+        """Raise BadInput where the profile has a rule for a column that is not there."""
+        held = self._target.columns
+        for name in self._profile.rules if self._profile.is_own else ():
+            if name not in held:
+                near = get_close_matches(name, held, 1)
+                hint = f"the nearest is {near[0]!r}" if near else f"it has {', '.join(held)}"
+                raise BadInput(f"{self._reading.source} has no column {name!r}, for which the "
+                               f"profile has a rule; {hint}")  # fmt: skip
 
     def _require_pinned_columns(self) -> None:
         pinned = self._profile.dialect.columns

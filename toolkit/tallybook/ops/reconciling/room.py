@@ -82,7 +82,8 @@ class Room:
         """Forget the rows of both sides: what is told of them stands in tables of its own."""
         self.connection.execute(
             "drop view local_cells; drop view cloud_cells; drop view local; drop view cloud; "
-            "drop table local_rows; drop table cloud_rows; drop table keyed; drop table pairs; drop table local_apart; drop table cloud_apart"
+            "drop table local_rows; drop table cloud_rows; drop table keyed; "
+            "drop table pairs; drop table local_apart; drop table cloud_apart"
         )
 
     @contextmanager
