@@ -21,6 +21,10 @@ from tallybook.ops.interrupts import interruptible
 MEMORY: Final = "1200MB"
 Progress = Callable[[str, int, int], None]
 _PERIOD_S: Final = 0.2
+_COUNTS: Final = (
+    "set enable_progress_bar = true; set enable_progress_bar_print = false; "
+    "set progress_bar_time = 0"
+)
 _FULL = ("no space left", "max_temp_directory_size", "disk full", "could not write")
 _NO_MEMORY = "failed to allocate"
 
@@ -45,6 +49,8 @@ class Room:
         self.aside = Path(folder.name)
         (self.aside / "spill").mkdir()
         self.connection = _connected(self.aside / "spill", limit)
+        if progress:
+            self.connection.execute(_COUNTS)
         self._closed = finalize(self, _leave, self.connection, folder)
 
     def close(self) -> None:
@@ -123,10 +129,6 @@ def _connected(spill: Path, limit: str) -> duckdb.DuckDBPyConnection:
     except duckdb.Error as error:
         words = str(error).splitlines()[0]
         raise BadInput(f"memory {limit!r}: {words}; write it like 2GB or 800MB") from None
-    connection.execute(
-        "set enable_progress_bar = true; set enable_progress_bar_print = false; "
-        "set progress_bar_time = 0"
-    )
     for macros in ("typing_cells", "comparing_cells"):
         connection.execute(statements.model(macros))
     return connection
