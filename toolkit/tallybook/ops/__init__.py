@@ -20,7 +20,8 @@ a Polars frame: ``overview``, ``throughput``, ``latency``, ``compare``, ``outcom
 ``lease_states``, ``double_runs``, ``backlog`` (with ``advice`` in words), ``settings_review``,
 ``trace``, ``cache_as_of``, ``compare_cache``, ``cache_parity``. A detector (``answer_lost``,
 ``dead``, …) gives one row a job that it finds; ``findings`` turns them into what a runbook says.
-``reconcile`` compares two tables, or the cache with an export. ``charts`` draws.
+``reconcile`` compares two tables, or the cache with an export; ``read_export`` reads an export to
+a typed relation and its ledger. ``charts`` draws.
 
 Everything heavy (DuckDB, Polars, Altair) loads at first use: ``from tallybook import ops`` is free.
 """
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
     from tallybook.ops.detectors import late_settles as late_settles
     from tallybook.ops.detectors import open_jobs as open_jobs
     from tallybook.ops.detectors import retried as retried
+    from tallybook.ops.exports.export import Export as Export
+    from tallybook.ops.exports.export import Ledger as Ledger
+    from tallybook.ops.exports.export import read_export as read_export
     from tallybook.ops.findings import Finding as Finding
     from tallybook.ops.leases import double_runs as double_runs
     from tallybook.ops.leases import lease_states as lease_states
@@ -65,7 +69,9 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "Advice": "backlogs:Advice",
+    "Export": "exports.export:Export",
     "Finding": "findings:Finding",
+    "Ledger": "exports.export:Ledger",
     "Reconciliation": "reconciling:Reconciliation",
     "Span": "windows:Span",
     "Warehouse": "warehouse:Warehouse",
@@ -90,6 +96,7 @@ _PLACES = {
     "open_jobs": "detectors:open_jobs",
     "outcomes": "questions:outcomes",
     "overview": "questions:overview",
+    "read_export": "exports.export:read_export",
     "reconcile": "reconciling:reconcile",
     "retried": "detectors:retried",
     "settings_review": "reviewing:settings_review",
@@ -101,7 +108,9 @@ _PLACES = {
 
 __all__ = [
     "Advice",
+    "Export",
     "Finding",
+    "Ledger",
     "Reconciliation",
     "Span",
     "Warehouse",
@@ -126,6 +135,7 @@ __all__ = [
     "open_jobs",
     "outcomes",
     "overview",
+    "read_export",
     "reconcile",
     "retried",
     "settings_review",
