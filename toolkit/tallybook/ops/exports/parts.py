@@ -70,6 +70,10 @@ def _sidecars(path: Path) -> Iterator[Part]:
         beside = path.with_name(path.name + ending)
         if beside.is_file():
             yield Part(beside.name, beside)
+    for ending in ("_schema.json", ".schema.json"):
+        beside = path.with_name(path.name.partition(".")[0] + ending)
+        if beside.is_file():
+            yield Part(beside.name, beside)
 
 
 def _below(folder: Path) -> list[Part]:

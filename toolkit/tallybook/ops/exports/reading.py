@@ -1,8 +1,10 @@
 """From the place of an export to a target full of rows, each row of it or in the ledger."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 
 import duckdb
@@ -31,6 +33,7 @@ from tallybook.ops.exports.unpacking import Unpacker
 FORMATS = ("csv", "ndjson", "json", "copy", "parquet", "orc", "xlsx")
 _SPARSE = ("ndjson", "json")
 _HEAD = 1 << 16
+_ORDER = "preserve_insertion_order"
 
 
 @dataclass(slots=True)
@@ -81,11 +84,22 @@ def load(
     Raises BadInput for what is no such export, IncompleteInput where a part of it is missing, cut
     or damaged.
     """
-    given_profile = profile or Profile()
     try:
-        return _Loader(connection, name, given, aside, given_profile, typed=typed).load()
+        with _in_order(connection):
+            return _Loader(connection, name, given, aside, profile or Profile(), typed=typed).load()
     except OSError as error:
         raise TallybookError(f"cannot read {given}: {error.strerror or error}") from error
+
+
+@contextmanager
+def _in_order(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """While rows are read, they keep the order that they have in their file."""
+    ((kept,),) = connection.execute("select current_setting($1)", [_ORDER]).fetchall()
+    connection.execute(f"set {_ORDER} = true")
+    try:
+        yield
+    finally:
+        connection.execute(f"set {_ORDER} = {'true' if kept else 'false'}")
 
 
 class _Loader:
@@ -97,7 +111,7 @@ class _Loader:
         self._found = parts.find(given, aside)
         self._layout, self._listed = self._recognised()
         rules = {**self._listed.rules, **profile.rules}
-        self._target = Target(connection, name, rules, typed=typed)
+        self._target = Target(connection, name, rules, profile.every, typed=typed)
         self._reading = Reading(self._found.source, self._target, rules)
         self._unpacker = Unpacker(aside, profile.limits)
         self._files = 0
@@ -130,6 +144,7 @@ class _Loader:
             self._require_rows(part, self._target.rows + len(reading.bad) - before)
         reading.layout = self._layout.name if self._layout else reading.files[0].format
         self._require_pinned_columns()
+        self._require_known_rules()
         return reading
 
     def _require_rows(self, part: Part, rows: int) -> None:
@@ -269,6 +284,16 @@ class _Loader:
         if file.format in ("parquet", "orc", "xlsx") and len(self._target.columns) > columns:
             raise BadInput(f"{reading.source} mixes two exports: {file.name} has the column "
                            f"{self._target.columns[columns]!r}, {first.name} has not")  # fmt: skip
+
+    def _require_known_rules(self) -> None:
+        """Raise BadInput where the profile has a rule for a column that is not there."""
+        held = self._target.columns
+        for name in self._profile.rules if self._profile.is_own else ():
+            if name not in held:
+                near = get_close_matches(name, held, 1)
+                hint = f"the nearest is {near[0]!r}" if near else f"it has {', '.join(held)}"
+                raise BadInput(f"{self._reading.source} has no column {name!r}, for which the "
+                               f"profile has a rule; {hint}")  # fmt: skip
 
     def _require_pinned_columns(self) -> None:
         pinned = self._profile.dialect.columns

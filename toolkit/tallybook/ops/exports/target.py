@@ -49,11 +49,13 @@ class Target:
         connection: duckdb.DuckDBPyConnection,
         name: str,
         rules: Mapping[str, Rule],
+        every: Rule = _PLAIN,
         *,
         typed: bool,
     ) -> None:
         prepare(connection)
-        self._connection, self.name, self._rules, self._typed = connection, name, rules, typed
+        self._connection, self.name, self._rules, self.is_typed = connection, name, rules, typed
+        self._every = every
         self.columns: list[str] = []
         self.known: dict[str, int] = {}
         self.rows = 0
@@ -63,7 +65,7 @@ class Target:
 
     def rule(self, at: int) -> Rule:
         """The rule of a column."""
-        return self._rules.get(self.columns[at], _PLAIN)
+        return self._rules.get(self.columns[at], self._every)
 
     def need(self, names: Sequence[str]) -> list[int]:
         """The positions of columns, which are added where they are new."""
@@ -76,8 +78,8 @@ class Target:
 
     def _widen(self, at: int) -> None:
         rule = self.rule(at)
-        added = [f"t{at} {_sql_type(rule)}"] if self._typed else [f"r{at} varchar"]
-        if rule.rewrites and not self._typed:
+        added = [f"t{at} {_sql_type(rule)}"] if self.is_typed else [f"r{at} varchar"]
+        if rule.rewrites and not self.is_typed:
             added.append(f"c{at} varchar")
         for column in added:
             self._connection.execute(f"alter table {self.name} add column {column}")
@@ -113,7 +115,7 @@ class Target:
         written = {r: _written(f"r{r}", rule, r, parameters) for r, _, rule in steps}
         places = "line, byte" if placed else "null as line, null as byte"
         into, cells, inner = ["line", "byte"], ["line", "byte"], ["*"]
-        if self._typed:
+        if self.is_typed:
             inner += [f"{_value(f'({written[r]})', rule)} as t{r}" for r, _, rule in steps]
             into += [f"t{position}" for _, position, _ in steps]
             cells += [f"t{r}" for r, _, _ in steps]
@@ -147,14 +149,29 @@ class Target:
     select rowid + 1 as n, false as in_flight{cells} from {self.name}"""
         )
 
+    def show_typed(self, view: str) -> None:
+        """A view of the rows without a bad cell, their columns typed and by their names."""
+        cells = ", ".join(f"t{at} as {_quoted(name)}" for at, name in enumerate(self.columns))
+        self._connection.execute(
+            f"create view {view} as select {cells} from {self.name} where bad is null"
+        )
+
+    def bad_cells(self) -> list[tuple[int, int, str]]:
+        """The first bad cell of each row that has one: the row, from 1, its column, its text."""
+        return self._connection.execute(
+            f"""
+    select rowid + 1, bad[1].place, bad[1].word from {self.name}
+    where bad is not null order by rowid"""
+        ).fetchall()
+
     def holds(self, before: int, at: Sequence[int], cells: Sequence[str]) -> bool:
         """Whether a row behind the first ``before`` has just these texts; of typed columns a bad
         cell has kept its text, and a header that fits every type is a row like any other."""
         same = []
         for position, cell in zip(at, cells, strict=True):
             kept = f"list_extract(list_filter(bad, lambda cell: cell.place = {position}), 1).word"
-            is_text = not self._typed or self.rule(position).kind == "text"
-            column = f"{'t' if self._typed else 'r'}{position}" if is_text else kept
+            is_text = not self.is_typed or self.rule(position).kind == "text"
+            column = f"{'t' if self.is_typed else 'r'}{position}" if is_text else kept
             same.append((column, cell))
         found = self._connection.execute(
             f"""
@@ -168,6 +185,11 @@ class Target:
     def _count(self) -> int:
         (found,) = self._connection.execute(f"select count(*) from {self.name}").fetchall()
         return int(found[0])
+
+
+def _quoted(name: str) -> str:
+    """A name of a column as SQL: the only word of a file that becomes SQL, in its quotes."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _without(placed: bool) -> str:
@@ -196,7 +218,8 @@ def _written(cell: str, rule: Rule, at: int, given: Given) -> str:
     if rule.is_time and rule.format in _PER_SECOND:
         return f"epoch_time({cell}, {_PER_SECOND[rule.format]})"
     if rule.is_time and rule.format:
-        given[f"format{at}"], given[f"zone{at}"] = rule.format, rule.zone
+        has_zone = "%z" in rule.format
+        given[f"format{at}"], given[f"zone{at}"] = rule.format, "UTC" if has_zone else rule.zone
         return f"marked_time({cell}, $format{at}, $zone{at})"
     if rule.kind == "timestamp" and rule.zone != "UTC":
         given[f"zone{at}"] = rule.zone

@@ -146,7 +146,7 @@ def _told(
     rows = {side: _rows(statuses, side) for side in SIDES}
     apart = hints.apart(local, cloud, rows, statuses)
     warnings = hints.warnings(room, local, cloud, columns, statuses, apart)
-    room.drop_sides()
+    room.drop_all_but(plan.KEPT)
     return Reconciliation(
         key=tuple(column.name for column in columns.keys),
         source_local=local.source,

@@ -22,6 +22,8 @@ from tallybook.ops.warehouse import Warehouse
 
 Table = str | Path | polars.DataFrame | Warehouse
 
+_COMPARED = {kind: kind for kind in ("integer", "decimal", "timestamp")} | {"date": "timestamp"}
+
 
 @dataclass(slots=True)
 class Side:
@@ -84,7 +86,7 @@ def _read_export(
     target.show(name)
     places = Places(connection, found, profile.limits)
     cells = {at: f"c{at}" for at in range(len(target.columns)) if target.rule(at).rewrites}
-    types = {column: rule.type for column, rule in profile.rules.items()}
+    types = {column: _COMPARED.get(rule.kind, "text") for column, rule in profile.rules.items()}
     return Side(name, found.source, target.columns, found.rows, found.bad, found.warnings,
                 types=types, cells=cells, places=places)  # fmt: skip
 
@@ -144,6 +146,7 @@ def _from_frame(
     frame = frame.rename({column: f"r{at}" for at, column in enumerate(columns)})
     frame = frame.with_columns(in_flight=polars.lit(False)).with_row_index("n", offset=1)
     connection.register("given", frame)
-    connection.execute(f"create table {name} as select * from given")  # noqa: S608 - our own name
+    connection.execute(f"create table {name}_rows as select * from given")  # noqa: S608 - our name
+    connection.execute(f"create view {name} as from {name}_rows")
     connection.unregister("given")
     return Side(name, source, columns, frame.height)
