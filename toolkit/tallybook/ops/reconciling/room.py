@@ -122,10 +122,7 @@ def _connected(spill: Path, limit: str) -> duckdb.DuckDBPyConnection:
     except duckdb.Error as error:
         words = str(error).splitlines()[0]
         raise BadInput(f"memory {limit!r}: {words}; write it like 2GB or 800MB") from None
-    connection.execute(
-        "set enable_progress_bar = true; set enable_progress_bar_print = false; "
-        "set progress_bar_time = 0"
-    )
+    memory.tell_progress(connection)
     for macros in ("typing_cells", "comparing_cells"):
         connection.execute(statements.model(macros))
     return connection
