@@ -21,10 +21,6 @@ from tallybook.ops.interrupts import interruptible
 MEMORY: Final = "1200MB"
 Progress = Callable[[str, int, int], None]
 _PERIOD_S: Final = 0.2
-_COUNTS: Final = (
-    "set enable_progress_bar = true; set enable_progress_bar_print = false; "
-    "set progress_bar_time = 0"
-)
 _MADE: Final = """
     select 'view', view_name from duckdb_views() where not internal
     union all
@@ -53,8 +49,6 @@ class Room:
         self.aside = Path(folder.name)
         (self.aside / "spill").mkdir()
         self.connection = _connected(self.aside / "spill", limit)
-        if progress:
-            self.connection.execute(_COUNTS)
         self._closed = finalize(self, _leave, self.connection, folder)
 
     def close(self) -> None:
