@@ -247,7 +247,6 @@ def test_files_that_are_no_tables_are_refused_by_name(tmp_path: Path) -> None:
         "twice.csv": b"id,id\n1,2\n",
         "x.parquet": b"PAR1junk",
         "x.json": b"[1, 2",
-        "wide.csv": "id,x\n".encode("utf-16"),
     }
     for name, content in spoiled.items():
         bad = tmp_path / name

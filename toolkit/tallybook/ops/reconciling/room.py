@@ -45,6 +45,8 @@ class Room:
         self.aside = Path(folder.name)
         (self.aside / "spill").mkdir()
         self.connection = _connected(self.aside / "spill", limit)
+        if progress:
+            memory.tell_progress(self.connection)
         self._closed = finalize(self, _leave, self.connection, folder)
 
     def close(self) -> None:
@@ -81,8 +83,9 @@ class Room:
     def drop_sides(self) -> None:
         """Forget the rows of both sides: what is told of them stands in tables of its own."""
         self.connection.execute(
-            "drop view local_cells; drop view cloud_cells; drop table local; drop table cloud; "
-            "drop table keyed; drop table pairs; drop table local_apart; drop table cloud_apart"
+            "drop view local_cells; drop view cloud_cells; drop view local; drop view cloud; "
+            "drop table local_rows; drop table cloud_rows; drop table keyed; "
+            "drop table pairs; drop table local_apart; drop table cloud_apart"
         )
 
     @contextmanager
@@ -122,7 +125,6 @@ def _connected(spill: Path, limit: str) -> duckdb.DuckDBPyConnection:
     except duckdb.Error as error:
         words = str(error).splitlines()[0]
         raise BadInput(f"memory {limit!r}: {words}; write it like 2GB or 800MB") from None
-    memory.tell_progress(connection)
     for macros in ("typing_cells", "comparing_cells"):
         connection.execute(statements.model(macros))
     return connection
