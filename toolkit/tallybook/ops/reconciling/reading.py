@@ -100,7 +100,7 @@ def _read_cache(connection: duckdb.DuckDBPyConnection, name: str, warehouse: War
         raise _empty(warehouse)
     columns = list(dict.fromkeys(column for entry in entries for column in entry))
     source = f"the cache of {warehouse.book}"
-    return _from_frame(connection, name, source, _frame(columns, entries), cache["pending"])
+    return _from_frame(connection, name, source, _frame(columns, entries))
 
 
 def _empty(warehouse: Warehouse) -> TallybookError:
@@ -140,16 +140,11 @@ def _frame(columns: list[str], rows: list[Row]) -> polars.DataFrame:
 
 
 def _from_frame(
-    connection: duckdb.DuckDBPyConnection,
-    name: str,
-    source: str,
-    frame: polars.DataFrame,
-    flying: polars.Series | None = None,
+    connection: duckdb.DuckDBPyConnection, name: str, source: str, frame: polars.DataFrame
 ) -> Side:
     columns = frame.columns
     frame = frame.rename({column: f"r{at}" for at, column in enumerate(columns)})
-    pending = polars.lit(False) if flying is None else flying
-    frame = frame.with_columns(in_flight=pending).with_row_index("n", offset=1)
+    frame = frame.with_columns(in_flight=polars.lit(False)).with_row_index("n", offset=1)
     connection.register("given", frame)
     connection.execute(f"create table {name}_rows as select * from given")  # noqa: S608 - our name
     connection.execute(f"create view {name} as from {name}_rows")
