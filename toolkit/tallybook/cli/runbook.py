@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from tallybook.runbook.parameters import Parameter
 
 HELP = "list runbooks, or run one and leave a report"
-_EPILOG = "looks in ./runbooks, else in those that tallybook carries"
+_EPILOG = "looks in ./runbooks, then in those that tallybook carries"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The two actions and their options."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="list|run")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="list|run|new")
     listing = actions.add_parser("list", help="names, questions and parameters", epilog=_EPILOG)
     output.add_json(listing)
     running = actions.add_parser("run", help="run one", epilog=_EPILOG)
@@ -35,11 +35,14 @@ def add(parser: argparse.ArgumentParser) -> None:
     running.add_argument("--out", metavar="DIR", help="default ./tallybook-out/<node>")
     output.add_book(running)
     output.add_json(running)
+    making = actions.add_parser("new", help="make one in ./runbooks, to be filled in")
+    making.add_argument("name", metavar="NAME", help="small letters, digits and _")
+    output.add_json(making)
 
 
 def run(args: argparse.Namespace) -> int:
     """List, or run and answer with the status of the run."""
-    return _list(args) if args.action == "list" else _run(args)
+    return {"list": _list, "run": _run, "new": _new}[args.action](args)
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -48,6 +51,15 @@ def _list(args: argparse.Namespace) -> int:
     known = runbook.listed()
     shown = {"runbooks": [_described(one) for one in known]}
     output.answer(shown, args.json, text=lambda: "\n".join(_lines(known)))
+    return 0
+
+
+def _new(args: argparse.Namespace) -> int:
+    from tallybook.runbook.making import make
+
+    path = make(args.name)
+    told = f"{path}: change its question and its cells; tallybook runbook run {args.name}"
+    output.answer({"name": args.name, "path": str(path)}, args.json, text=lambda: told)
     return 0
 
 

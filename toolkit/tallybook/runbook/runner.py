@@ -15,7 +15,7 @@ from typing import Any
 
 from tallybook import clock, layout
 from tallybook.errors import BadInput
-from tallybook.runbook import answers, catalogue, engine, folder, parameters, report
+from tallybook.runbook import answers, catalogue, engine, folder, parameters, report, tuning
 from tallybook.runbook.catalogue import Runbook
 
 EXIT_CODES = {"clean": 0, "findings": 1, "bad_input": 2, "failed": 3, "incomplete": 4}
@@ -112,6 +112,7 @@ def _order(
     name_or_path: str | Path, given: Mapping[str, str], book: str | Path | None, out: Any
 ) -> _Order:
     runbook = catalogue.find(name_or_path)
+    tuning.thresholds(tuning.place(runbook.path))
     try:
         if given and not runbook.tagged:
             raise BadInput("it has no cell tagged 'parameters', so it takes none; tag one")

@@ -20,6 +20,7 @@ from typing import Any
 from tallybook.errors import BadInput
 from tallybook.layout import carried
 from tallybook.ops.thresholds import DEFAULTS, Thresholds
+from tallybook.runbook.catalogue import HERE
 from tallybook.runbook.parameters import nearest
 
 FILE = "runbooks.toml"
@@ -36,30 +37,34 @@ def thresholds(path: Path | None = None) -> Thresholds:
     return _read(path) if path.is_file() else DEFAULTS
 
 
-def own(name: str, path: Path | None = None, **defaults: float | str | bool) -> dict[str, Any]:
-    """The thresholds of a runbook of one's own: its table ``[name]``, over the ``defaults``, which
+def own(table: str, path: Path | None = None, /, **defaults: float | str | bool) -> dict[str, Any]:
+    """The thresholds of a runbook of one's own: its table ``[table]``, over the ``defaults``, which
     say which names and types there are. Raises BadInput that names file and line."""
     path = path or place()
     if not path.is_file():
         return dict(defaults)
     text, tables = _parsed(path)
-    given = _table(tables, name, _Place(path, text, name))
-    where = _Place(path, text, name)
+    where = _Place(path, text, table)
+    given = _table(tables, table, where)
     return {**defaults, **{key: where.value(key, defaults, given[key]) for key in given}}
 
 
-def place() -> Path:
-    """Beside the running notebook, else in ``./runbooks`` or here, else what tallybook carries."""
-    running = os.environ.get("TALLYBOOK_RUNBOOK")
-    beside = [Path(running).parent / FILE] if running else []
-    known = [*beside, Path("runbooks") / FILE, Path(FILE)]
+def place(notebook: Path | None = None) -> Path:
+    """The file that holds for ``notebook``, by default the running one: beside it; for a carried
+    one first in ``./runbooks`` or here."""
+    running = notebook or Path(os.environ.get("TALLYBOOK_RUNBOOK") or carried("runbooks") / FILE)
+    beside = [running.with_name(FILE)]
+    here = [HERE / FILE, Path(FILE)]
+    is_carried = running.resolve().parent == carried("runbooks").resolve()
+    known = here + beside if is_carried else beside + here
     return next((path for path in known if path.is_file()), carried("runbooks") / FILE)
 
 
 def _read(path: Path) -> Thresholds:
     text, tables = _parsed(path)
     names = [one.name for one in fields(DEFAULTS)]
-    mine = {found.stem for found in path.parent.glob("*.ipynb")} - set(names)
+    own_folders = (path.parent, path.parent / HERE)
+    mine = {found.stem for folder in own_folders for found in folder.glob("*.ipynb")}
     for name in tables:
         if name not in (*names, *OTHERS) and name not in mine:
             raise BadInput(f"{_Place(path, text, name)}: no such table; {nearest(name, names)}")
