@@ -108,7 +108,7 @@ class _Place:
     def value(self, key: str, known: Mapping[str, Any], value: Any) -> Any:
         """``value`` in the type of the default; raises BadInput that names the line."""
         if key not in known:
-            raise BadInput(f"{self._at(key)}: no such threshold; {nearest(key, list(known))}")
+            raise BadInput(f"{self._at(key)}: no such setting; {nearest(key, list(known))}")
         default = known[key]
         if not _fits(default, value):
             raise BadInput(f"{self._at(key)}: write {_KINDS[type(default)]}, not {value!r}")
