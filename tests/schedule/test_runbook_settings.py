@@ -60,7 +60,7 @@ def test_the_whole_file_becomes_records(tmp_path: Path) -> None:
     first, second = known.schedule
     assert known.retention == settings.Retention(50, 30.0)
     assert known.alerts["night"] == settings.Alerts(
-        ("env:ALERT_URL", "file:/run/secrets/mail"), findings="warning", missed=False
+        ("env:ALERT_URL", "file:/run/secrets/mail"), findings="warning", missed=False, line=6
     )
     assert (first.name, first.zone, first.missed, first.alerts) == (
         "reconcile",

@@ -48,7 +48,7 @@ class Retention:
 class Alerts:
     """Who is told of what: ``targets`` are references to URLs (``env:NAME``, ``file:PATH``).
 
-    ``findings`` is the least severity that is told.
+    ``findings`` is the least severity that is told, ``line`` is where the table stands.
     """
 
     targets: tuple[str, ...] = ()
@@ -56,6 +56,7 @@ class Alerts:
     findings: str = "problem"
     missed: bool = True
     recovery: bool = True
+    line: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,7 @@ class _Reader:
         read = self._record(Alerts(), raw, place)
         if not read.targets:
             raise self._error((*place, "targets"), 'name one, as in targets = ["env:ALERT_URL"]')
-        return read
+        return replace(read, line=line_of(place, self.lines))
 
     def _entries(self, raw: Any) -> tuple[Entry, ...]:
         if not isinstance(raw, list):
