@@ -24,9 +24,12 @@ def page(*cells: dict[str, Any], **changed: Any) -> str:
         "facts": [("book", "b")],
         "parameters": [("n", "3", "how many")],
         "findings": [],
-        "footer": "",
+        "provenance": [("versions", "v")],
     }
-    return render(Header(**{**header, **changed}), cells)
+    whole = render(Header(**{**header, **changed}), cells)
+    body, script, end = whole.rpartition("<script>")
+    assert script and end.endswith("</script>\n</body>\n</html>\n")
+    return body
 
 
 def shown(data: dict[str, Any]) -> str:
@@ -52,7 +55,7 @@ def test_text_from_everywhere_is_escaped() -> None:
         facts=[(NASTY, NASTY)],
         parameters=[(NASTY, NASTY, NASTY)],
         findings=[finding],
-        footer=NASTY,
+        provenance=[(NASTY, NASTY)],
     )
     assert not tags(made) & {"script", "img", "a", "iframe"}
     assert made.count("<style>") == 1

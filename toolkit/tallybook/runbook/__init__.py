@@ -8,13 +8,18 @@ by papermill alone, and by ``run``, which is what ``tallybook runbook run`` call
 ``run`` goes through these rooms, in this order:
 
     catalogue    which file is meant, what it can be asked
-    parameters   the given texts, as values of the declared types
+    orders       what the user gave, checked: parameters (the given texts, as values of the
+                 declared types), bounds, limits (runbooks.toml), secrets (only references)
+    turns        one run of a runbook on a book at a time
+    ledger       a line when a run begins, a line when it ends
     folder       a place for the run, written aside and renamed at its end
-    engine       papermill, in a new kernel of this Python
+    engine       papermill, in one of the kernels: a new one of this Python, or a warm one
     answers      the findings that the last cell displayed, and the status they mean
     choices      what an empty parameter stands for (called by notebooks)
-    report       one page: findings first, code folded, no script, no network
+    report       one page: findings first, code folded, no network
                  (drawing and tables make safe what came out of a cell)
+    keeping      which runs are kept, by count and age
+    index        all runs on one page, with their trends
 
 Bad input is refused before a kernel starts. From then on every end is kept: a cell's error, a
 kernel that was killed, an answer that is missing are a status in the ledger and in the report.
@@ -31,17 +36,23 @@ papermill and Jupyter are imported when a run begins, not before.
 from tallybook.runbook.answers import Answer, answer
 from tallybook.runbook.catalogue import Runbook, find, listed
 from tallybook.runbook.choices import export_or_sample, job_or_worst
-from tallybook.runbook.runner import EXIT_CODES, RunResult, run
+from tallybook.runbook.runner import RunResult, history, run, run_all
+from tallybook.runbook.secrets import Secret, secret
+from tallybook.runbook.under_way import EXIT_CODES
 
 __all__ = [
     "EXIT_CODES",
     "Answer",
     "RunResult",
     "Runbook",
+    "Secret",
     "answer",
     "export_or_sample",
     "find",
+    "history",
     "job_or_worst",
     "listed",
     "run",
+    "run_all",
+    "secret",
 ]
