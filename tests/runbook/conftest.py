@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 from runbook_notebooks import empty_book
 
 from tallybook.runbook.kernels import Warm
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "ops"))  # logs written line by line
 
 
 @pytest.fixture
