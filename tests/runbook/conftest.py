@@ -12,7 +12,8 @@ from runbook_notebooks import empty_book
 
 from tallybook.runbook.kernels import Warm
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "ops"))  # logs written line by line
+sys.path.insert(0, str(Path(__file__).parent.parent / "ops"))
+"""Logs written line by line are those of the tests of ops."""
 
 
 @pytest.fixture

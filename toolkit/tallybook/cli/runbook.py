@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tallybook.runbook import Runbook, RunResult
     from tallybook.runbook.parameters import Parameter
 
-HELP = "list runbooks, run some now or by a schedule, or tell of the runs that were"
+HELP = "list runbooks, run them, tell of the runs that were, or keep a schedule"
 _EPILOG = "looks in ./runbooks, then in those that tallybook carries"
 _WORST = (3, 2, 4, 1, 0)
 _COLUMNS = ("began", "runbook", "status", "problems", "warnings", "notes", "seconds", "run")
@@ -26,6 +26,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(
         dest="action", required=True, metavar="list|run|history|schedule|new"
     )
+    scheduling.add(actions.add_parser("schedule", help=scheduling.HELP))
     listing = actions.add_parser("list", help="names, questions and parameters", epilog=_EPILOG)
     output.add_json(listing)
     _add_run(actions.add_parser("run", help="run one, or several in a row", epilog=_EPILOG))
@@ -38,7 +39,6 @@ def add(parser: argparse.ArgumentParser) -> None:
     history.add_argument("--out", metavar="DIR", help=_OUT)
     output.add_book(history)
     output.add_json(history)
-    scheduling.add(actions.add_parser("schedule", help=scheduling.HELP))
     making = actions.add_parser("new", help="make one in ./runbooks, to be filled in")
     making.add_argument("name", metavar="NAME", help="small letters, digits and _")
     output.add_json(making)
@@ -75,7 +75,7 @@ _LIMITS = (
 
 
 def run(args: argparse.Namespace) -> int:
-    """List, tell of runs, keep the schedule, or run and answer with the status of the run."""
+    """List, run, tell of runs or keep the schedule; a run answers with its status."""
     actions = {
         "list": _list,
         "run": _run,

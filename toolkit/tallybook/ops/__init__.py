@@ -21,7 +21,8 @@ a Polars frame: ``overview``, ``throughput``, ``latency``, ``compare``, ``outcom
 ``trace``, ``cache_as_of``, ``compare_cache``, ``cache_parity``, ``dead_letters``, ``log_parts``;
 ``coverage`` says whether a question could have found anything. A detector (``answer_lost``,
 ``dead``, …) gives one row a job that it finds; ``findings`` turns them into what a runbook says.
-``reconcile`` compares two tables, or the cache with an export. ``charts`` draws.
+``reconcile`` compares two tables, or the cache with an export. ``charts`` draws. Where a log cannot
+speak of a thing, ``or_silence`` says so in place of its rows.
 
 Everything heavy (DuckDB, Polars, Altair) loads at first use: ``from tallybook import ops`` is free.
 """
@@ -71,7 +72,9 @@ if TYPE_CHECKING:
     from tallybook.ops.questions import trace as trace
     from tallybook.ops.reconciling import Reconciliation as Reconciliation
     from tallybook.ops.reconciling import reconcile as reconcile
+    from tallybook.ops.reconciling import reconcile_cache as reconcile_cache
     from tallybook.ops.reviewing import settings_review as settings_review
+    from tallybook.ops.silence import or_silence as or_silence
     from tallybook.ops.warehouse import Warehouse as Warehouse
     from tallybook.ops.windows import Span as Span
 
@@ -108,9 +111,11 @@ _PLACES = {
     "oldest_due": "advised:oldest_due",
     "open": "opening:open_warehouse",
     "open_jobs": "detectors:open_jobs",
+    "or_silence": "silence:or_silence",
     "outcomes": "questions:outcomes",
     "overview": "questions:overview",
     "reconcile": "reconciling:reconcile",
+    "reconcile_cache": "reconciling:reconcile_cache",
     "releasable": "leases:releasable",
     "repairs": "health:repairs",
     "retried": "detectors:retried",
@@ -155,9 +160,11 @@ __all__ = [
     "oldest_due",
     "open",
     "open_jobs",
+    "or_silence",
     "outcomes",
     "overview",
     "reconcile",
+    "reconcile_cache",
     "releasable",
     "repairs",
     "retried",
