@@ -87,13 +87,13 @@ def test_no_file_means_the_defaults(tmp_path: Path) -> None:
         ("alert = 1", " line 1: [alert]: no such table; did you mean alerts?"),
         (
             "\n[runs]\nkept = 3",
-            " line 3: [runs] kept: no such field; did you mean keep?",
+            " line 3: [runs] kept: no such setting; did you mean keep?",
         ),
         ("[runs]\nkeep = 1.5", " line 2: [runs] keep: write a whole number"),
         ("[runs]\nkeep_days = -1", " line 2: [runs] keep_days: -1 is not in 0 to"),
         (
             "[backlog]\ndrain = 1",
-            " line 2: [backlog] drain: no such threshold; did you mean drain_s?",
+            " line 2: [backlog] drain: no such setting; did you mean drain_s?",
         ),
         ("[alerts.night]\nfailure = true", " line 1: [alerts.night] targets: name one, as in"),
         (
@@ -108,7 +108,7 @@ def test_no_file_means_the_defaults(tmp_path: Path) -> None:
         ('[[schedule]]\ncron = "0 1 * * *"', " line 1: [[schedule]] 1 runbook: must be given"),
         (
             '[[schedule]]\nrunbook = "a"\ncron = "1"\n[[schedule]]\nrunbook = "b"\ncrom = "1"',
-            " line 6: [[schedule]] 2 crom: no such field; did you mean cron?",
+            " line 6: [[schedule]] 2 crom: no such setting; did you mean cron?",
         ),
         (
             '[[schedule]]\nrunbook = "a"\ncron = "1"\ndeadline_s = 0',
@@ -162,5 +162,5 @@ def test_an_entry_hands_its_thresholds_to_its_run(tmp_path: Path) -> None:
     text = '[[schedule]]\nrunbook = "backlog"\ncron = "0 1 * * *"\nthresholds = {drain_s = 9}\n'
     (one,) = planned(read(tmp_path, text))
     assert one.environment() == {"TALLYBOOK_THRESHOLDS": '{"backlog": {"drain_s": 9}}'}
-    with pytest.raises(BadInput, match=r"line 4: \[\[schedule\]\] 1 thresholds drain: no such thr"):
+    with pytest.raises(BadInput, match=r"line 4: \[\[schedule\]\] 1 thresholds drain: no such set"):
         read(tmp_path, text.replace("drain_s", "drain"))

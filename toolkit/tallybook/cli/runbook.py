@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tallybook.runbook import Runbook, RunResult
     from tallybook.runbook.parameters import Parameter
 
-HELP = "list runbooks, run them, tell of the runs that were, or keep a schedule"
+HELP = "list runbooks, run them now or by a schedule, tell of the runs that were, make a new one"
 _EPILOG = "looks in ./runbooks, then in those that tallybook carries"
 _WORST = (3, 2, 4, 1, 0)
 _COLUMNS = ("began", "runbook", "status", "problems", "warnings", "notes", "seconds", "run")

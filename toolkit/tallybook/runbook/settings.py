@@ -127,7 +127,7 @@ def _require_tables(file: TomlFile) -> None:
 def _thresholds(file: TomlFile) -> Thresholds:
     known = {one.name: getattr(DEFAULTS, one.name) for one in fields(DEFAULTS)}
     given = {
-        name: file.record(default, file.raw[name], (name,), word="threshold")
+        name: file.record(default, file.raw[name], (name,))
         for name, default in known.items()
         if name in file.raw
     }
@@ -167,7 +167,7 @@ def _own_thresholds(file: TomlFile, runbook: str, raw: Any, place: Place) -> dic
     known = getattr(DEFAULTS, runbook, None)
     if known is None:
         return dict(file.table(raw, place))
-    file.record(known, raw, place, word="threshold")
+    file.record(known, raw, place)
     return dict(raw)
 
 

@@ -46,14 +46,12 @@ class TomlFile:
             raise self.error(place, f"{name} must be a table, not {raw!r}")
         return raw
 
-    def require_known(
-        self, raw: Mapping[str, Any], names: Iterable[str], place: Place, word: str
-    ) -> None:
+    def require_known(self, raw: Mapping[str, Any], names: Iterable[str], place: Place) -> None:
         """Raise BadInput that names the nearest for a name that is not among ``names``."""
         known = list(names)
         for name in raw:
             if name not in known:
-                raise self.error((*place, name), f"no such {word}; {nearest(name, known)}")
+                raise self.error((*place, name), f"no such setting; {nearest(name, known)}")
 
     def record(
         self,
@@ -61,13 +59,12 @@ class TomlFile:
         raw: Any,
         place: Place,
         *,
-        word: str = "field",
         choices: Mapping[str, tuple[str, ...]] | None = None,
     ) -> Record:
         """``raw`` over ``default``, a frozen record whose defaults give the types."""
         known = {one.name: getattr(default, one.name) for one in fields(default)}  # type: ignore[arg-type]
         known.pop("line", None)
-        given = self.values(known, raw, place, word=word, choices=choices)
+        given = self.values(known, raw, place, choices=choices)
         return replace(default, **given)  # type: ignore[type-var]
 
     def values(
@@ -76,12 +73,11 @@ class TomlFile:
         raw: Any,
         place: Place,
         *,
-        word: str = "field",
         choices: Mapping[str, tuple[str, ...]] | None = None,
     ) -> dict[str, Any]:
         """What ``raw`` gives of the ``known`` names, each in the type of its default."""
         table = self.table(raw, place)
-        self.require_known(table, known, place, word)
+        self.require_known(table, known, place)
         allowed = choices or {}
         return {
             name: self._value(known[name], value, (*place, name), allowed.get(name))

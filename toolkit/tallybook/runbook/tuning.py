@@ -47,7 +47,7 @@ def own(table: str, path: Path | None = None, /, **defaults: float | str | bool)
     given: dict[str, Any] = {}
     if path.is_file():
         file = TomlFile(path)
-        given = file.values(defaults, file.raw.get(table, {}), (table,), word="threshold")
+        given = file.values(defaults, file.raw.get(table, {}), (table,))
     return {**defaults, **given, **_scheduled().get(table, {})}
 
 
