@@ -21,8 +21,9 @@ a Polars frame: ``overview``, ``throughput``, ``latency``, ``compare``, ``outcom
 ``trace``, ``cache_as_of``, ``compare_cache``, ``cache_parity``, ``dead_letters``, ``log_parts``;
 ``coverage`` says whether a question could have found anything. A detector (``answer_lost``,
 ``dead``, …) gives one row a job that it finds; ``findings`` turns them into what a runbook says.
-``reconcile`` compares two tables, or the cache with an export. ``charts`` draws. Where a log cannot
-speak of a thing, ``or_silence`` says so in place of its rows.
+``reconcile`` compares two tables, or the cache with an export; ``read_export`` reads an export to
+a typed relation and its ledger. ``charts`` draws. Where a log cannot speak of a thing,
+``or_silence`` says so in place of its rows.
 
 Everything heavy (DuckDB, Polars, Altair) loads at first use: ``from tallybook import ops`` is free.
 """
@@ -52,6 +53,9 @@ if TYPE_CHECKING:
     from tallybook.ops.detectors import late_settles as late_settles
     from tallybook.ops.detectors import open_jobs as open_jobs
     from tallybook.ops.detectors import retried as retried
+    from tallybook.ops.exports.export import Export as Export
+    from tallybook.ops.exports.export import Ledger as Ledger
+    from tallybook.ops.exports.export import read_export as read_export
     from tallybook.ops.findings import Finding as Finding
     from tallybook.ops.health import clock_moves as clock_moves
     from tallybook.ops.health import growth as growth
@@ -81,7 +85,9 @@ if TYPE_CHECKING:
 _PLACES = {
     "Advice": "backlogs:Advice",
     "Coverage": "covering:Coverage",
+    "Export": "exports.export:Export",
     "Finding": "findings:Finding",
+    "Ledger": "exports.export:Ledger",
     "Reconciliation": "reconciling:Reconciliation",
     "Span": "windows:Span",
     "Warehouse": "warehouse:Warehouse",
@@ -114,6 +120,7 @@ _PLACES = {
     "or_silence": "silence:or_silence",
     "outcomes": "questions:outcomes",
     "overview": "questions:overview",
+    "read_export": "exports.export:read_export",
     "reconcile": "reconciling:reconcile",
     "reconcile_cache": "reconciling:reconcile_cache",
     "releasable": "leases:releasable",
@@ -130,7 +137,9 @@ _PLACES = {
 __all__ = [
     "Advice",
     "Coverage",
+    "Export",
     "Finding",
+    "Ledger",
     "Reconciliation",
     "Span",
     "Warehouse",
@@ -163,6 +172,7 @@ __all__ = [
     "or_silence",
     "outcomes",
     "overview",
+    "read_export",
     "reconcile",
     "reconcile_cache",
     "releasable",

@@ -4,7 +4,7 @@ does not fit, which goes when the comparison is closed, interrupted or dropped."
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
@@ -21,6 +21,10 @@ from tallybook.ops.interrupts import interruptible
 MEMORY: Final = "1200MB"
 Progress = Callable[[str, int, int], None]
 _PERIOD_S: Final = 0.2
+_MADE: Final = """
+    select 'view', view_name from duckdb_views() where not internal
+    union all
+    select 'table', table_name from duckdb_tables()"""
 _FULL = ("no space left", "max_temp_directory_size", "disk full", "could not write")
 _NO_MEMORY = "failed to allocate"
 
@@ -45,6 +49,8 @@ class Room:
         self.aside = Path(folder.name)
         (self.aside / "spill").mkdir()
         self.connection = _connected(self.aside / "spill", limit)
+        if progress:
+            memory.tell_progress(self.connection)
         self._closed = finalize(self, _leave, self.connection, folder)
 
     def close(self) -> None:
@@ -78,12 +84,11 @@ class Room:
         self.connection.execute(f"create or replace table {name} as from given")
         self.connection.unregister("given")
 
-    def drop_sides(self) -> None:
-        """Forget the rows of both sides: what is told of them stands in tables of its own."""
-        self.connection.execute(
-            "drop view local_cells; drop view cloud_cells; drop table local; drop table cloud; "
-            "drop table keyed; drop table pairs; drop table local_apart; drop table cloud_apart"
-        )
+    def drop_all_but(self, kept: Collection[str]) -> None:
+        """Forget every table and view but these: their rows need memory."""
+        for kind, name in self.all(_MADE):
+            if name not in kept:
+                self.connection.execute(f'drop {kind} "{name}"')
 
     @contextmanager
     def checked(self) -> Iterator[None]:
@@ -118,11 +123,10 @@ class Room:
 
 def _connected(spill: Path, limit: str) -> duckdb.DuckDBPyConnection:
     try:
-        connection = memory.connect(spill, limit)
+        connection = memory.connect(spill, limit, preserve_insertion_order=True)
     except duckdb.Error as error:
         words = str(error).splitlines()[0]
         raise BadInput(f"memory {limit!r}: {words}; write it like 2GB or 800MB") from None
-    memory.tell_progress(connection)
     for macros in ("typing_cells", "comparing_cells"):
         connection.execute(statements.model(macros))
     return connection
