@@ -17,7 +17,8 @@ from tallybook.errors import BadInput
 from tallybook.layout import carried
 from tallybook.ops.thresholds import DEFAULTS
 from tallybook.runbook import own_thresholds, thresholds, trial
-from tallybook.runbook.limits import Limits, load
+from tallybook.runbook.limits import Limits
+from tallybook.runbook.settings import load
 from tallybook.runbook.tuning import FILE, place
 
 ROOT = Path(__file__).parents[2]
@@ -41,7 +42,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_carried_file_has_each_threshold_with_its_default() -> None:
     path = carried("runbooks") / FILE
-    assert (thresholds(path), load(path.parent)) == (DEFAULTS, Limits())
+    assert (thresholds(path), load(path).runs) == (DEFAULTS, Limits())
     told = re.findall(r"^(\w+) = ", path.read_text().partition("[throughput")[2], re.MULTILINE)
     assert told == [name for _, name in ALL]
 

@@ -29,7 +29,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument(
         "--from", dest="source", metavar="CHECKPOINT",
-        help="begin with this checkpoint, or with a state.db that was set aside",
+        help="begin with this checkpoint (a file, or a folder of Parquet), or with a state.db that "
+        "was set aside",
     )  # fmt: skip
     parser.add_argument(
         "--dry-run", action="store_true", help="only certify what a rebuild would bring"
@@ -93,10 +94,10 @@ def run_cache(args: argparse.Namespace) -> int:
     """As ``run``; with ``--as-of``, ``--out`` or an export the cache alone."""
     if args.profile:
         return changelog.run(args)
-    from tallybook.recover import caching, exports, keeping, restoring
+    from tallybook.recover import caching, columnar, exports, keeping, restoring
 
     source = Path(args.source) if args.source else None
-    export = source is not None and exports.is_export(source)
+    export = source is not None and not columnar.is_one(source) and exports.is_export(source)
     if args.covers and not export:
         raise BadInput("--covers says when an export was taken: name one with --from")
     if not (args.as_of or args.out or export):

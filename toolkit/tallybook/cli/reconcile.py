@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
 
-from tallybook.cli import output
+from tallybook.cli import output, ruling
 from tallybook.errors import BadInput
 
 if TYPE_CHECKING:
@@ -17,6 +18,12 @@ if TYPE_CHECKING:
 HELP = "compare the cache, or a file, with an export"
 _DIFFERENT, _INCOMPLETE = 1, 4
 _SHOWN = 10
+_FIRST_ROWS = """
+    select status, key, coalesce(local_row, cloud_row) as "row"
+    from rows where status <> 'differs'
+    qualify row_number() over (partition by status order by key, local_row, cloud_row) <= {shown}
+    order by status, key, "row"
+"""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -31,42 +38,50 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--key", metavar="COLUMN", action="append", required=True, help="again for more columns"
     )
     parser.add_argument(
-        "--type", metavar="COL=TYPE", action="append", default=[], dest="types",
-        help="integer, decimal or timestamp; a column is text unless told",
+        "--out", metavar="DIR", help="write every difference there, and a page to look at"
+    )
+    parser.add_argument(
+        "--format", choices=("csv", "parquet", "ndjson"), default="csv",
+        help="of what --out writes; default csv",
     )  # fmt: skip
-    parser.add_argument("--out", metavar="DIR", help="write every difference as NDJSON there")
+    parser.add_argument(
+        "--memory", metavar="SIZE", help="use no more than this, like 2GB; else 1200MB"
+    )
     output.add_book(parser)
     output.add_json(parser)
+    ruling.add(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """0 where all rows match, 1 where some do not, 4 where something could not be read."""
     from tallybook import ops
 
-    types = dict(_typed(given) for given in args.types)
+    rules = ruling.rules(args)
     if args.out:
         _require_folder(Path(args.out))
-    if args.local:
-        found, notes = ops.reconcile(args.local, args.export, key=args.key, types=types), []
-    else:
-        with _warehouse(args.book) as warehouse:
-            found = ops.reconcile(warehouse, args.export, key=args.key, types=types)
-            notes = warehouse.notes
+    with output.Stages() as stages:
+        asked = {"key": args.key, "columns": rules, "out": args.out, "progress": stages.show}
+        if args.memory:
+            asked["memory"] = args.memory
+        if args.local:
+            found, notes = ops.reconcile(args.local, args.export, **asked), []
+        else:
+            with _warehouse(args.book) as warehouse:
+                found = ops.reconcile(warehouse, args.export, **asked)
+                notes = warehouse.notes
+    with found:
+        return _answer(args, found, notes)
+
+
+def _answer(args: argparse.Namespace, found: Reconciliation, notes: list[str]) -> int:
     if args.out:
-        _write(found, Path(args.out))
+        _write(found, Path(args.out), args.format)
     shown = found.as_json()
     shown["warnings"] = [*notes, *shown["warnings"]]
-    output.answer(shown, args.json, text=lambda: _text(found, shown["warnings"]))
+    output.answer(shown, args.json, text=lambda: _text(found, shown["warnings"], args.out))
     if notes or not found.complete:
         return _INCOMPLETE
     return 0 if found.clean else _DIFFERENT
-
-
-def _typed(given: str) -> tuple[str, str]:
-    column, mark, kind = given.rpartition("=")
-    if not mark or not column:
-        raise BadInput(f"--type {given!r} is not like COLUMN=TYPE")
-    return column, kind
 
 
 def _warehouse(book: str | None) -> Warehouse:
@@ -85,48 +100,69 @@ def _require_folder(folder: Path) -> None:
         raise BadInput(f"--out {folder}: no right to write into {above}")
 
 
-def _write(found: Reconciliation, folder: Path) -> None:
-    """Three files that keep null apart from '' and every key as it is."""
-    summary = json.dumps(found.as_json(), ensure_ascii=False, indent=1) + "\n"
+def _write(found: Reconciliation, folder: Path, kind: str) -> None:
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (folder / "reconciliation.json").write_text(summary, "utf-8")
-        found.differences.write_ndjson(folder / "differences.ndjson")
-        found.rows.write_ndjson(folder / "rows.ndjson")
-        found.unreadable.write_ndjson(folder / "unreadable.ndjson")
+        found.write(folder, kind)
     except OSError as error:
         raise BadInput(f"--out {folder}: cannot be written: {error.strerror or error}") from None
 
 
-def _text(found: Reconciliation, warnings: list[str]) -> str:
+def _text(found: Reconciliation, warnings: list[str], out: str | None) -> str:
     statuses = [{"status": status.replace("_", " "), "rows": count}
                 for status, count in found.statuses.items() if count]  # fmt: skip
     parts = [
+        *([found.apart] if found.apart else []),
         f"{output.counted(found.rows_local, 'row')} local, "
         f"{output.counted(found.rows_cloud, 'row')} in the cloud",
         output.table(statuses, ["status", "rows"]),
+        *_changed(found, out),
+        *_unpaired(found),
+        *_unread(found),
     ]
-    if found.differences.height:
-        columns = [{"column": column, "changed cells": cells}
-                   for column, cells in found.changed_cells_by_column.items()]  # fmt: skip
-        parts.append(output.table(columns, ["column", "changed cells"]))
-        parts.append(_first(found))
-    if found.unreadable.height:
-        bad = found.unreadable.head(_SHOWN).to_dicts()
-        parts.append(output.table(bad, ["side", "line", "column", "reason", "text"]))
     for side, only in (("local", found.columns_only_local), ("cloud", found.columns_only_cloud)):
         if only:
             parts.append(f"columns only on the {side} side: {', '.join(only)}")
-    return "\n\n".join([*parts, *(f"note: {warning}" for warning in warnings)])
+    notes = [f"note: {warning}" for warning in warnings if warning != found.apart]
+    return "\n\n".join([*parts, *notes, *([f"all of it is in {out}"] if out else [])])
 
 
-def _first(found: Reconciliation) -> str:
-    shown = output.table(
-        found.differences.head(_SHOWN).to_dicts(), ["key", "column", "local", "cloud"]
-    )
-    left = found.differences.height - _SHOWN
-    return shown + (
-        f"\nand {output.counted(left, 'more changed cell')}; --out DIR writes all"
-        if left > 0
-        else ""
-    )
+def _changed(found: Reconciliation, out: str | None) -> Iterator[str]:
+    """Changed cells by column, and the first of them."""
+    if not found.changed_cells:
+        return
+    columns = [{"column": column, "changed cells": cells}
+               for column, cells in found.changed_cells_by_column.items()]  # fmt: skip
+    yield output.table(columns, ["column", "changed cells"])
+    first = found.relation("differences").limit(_SHOWN).pl().to_dicts()
+    shown = output.table([_apart(cell) for cell in first], ["key", "column", "local", "cloud"])
+    left = found.changed_cells - len(first)
+    more = f"\nand {output.counted(left, 'more changed cell')}" if left else ""
+    yield shown + more + ("; --out DIR writes all" if left and not out else "")
+
+
+def _apart(cell: dict[str, Any]) -> dict[str, Any]:
+    """A changed cell whose two texts do not look the same: else they are shown with escapes."""
+    local, cloud = cell["local"], cell["cloud"]
+    if None in (local, cloud) or _looks(local) != _looks(cloud):
+        return cell
+    return cell | {"local": ascii(local), "cloud": ascii(cloud)}
+
+
+def _looks(text: str) -> str:
+    return " ".join(normalize("NFKC", text).split())
+
+
+def _unpaired(found: Reconciliation) -> Iterator[str]:
+    """The first rows of each status that has no partner to differ from."""
+    if found.apart:
+        return
+    first = found.sql(_FIRST_ROWS.format(shown=_SHOWN)).pl().to_dicts()
+    if first:
+        told = [row | {"status": row["status"].replace("_", " ")} for row in first]
+        yield output.table(told, ["status", "key", "row"])
+
+
+def _unread(found: Reconciliation) -> Iterator[str]:
+    bad = found.relation("unreadable").limit(_SHOWN).pl().to_dicts()
+    if bad:
+        yield output.table(bad, ["side", "line", "column", "reason", "text"])

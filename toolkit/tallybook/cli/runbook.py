@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tallybook.cli import output
+from tallybook.cli import output, scheduling
 from tallybook.errors import BadInput, TallybookError
 from tallybook.payload import visible
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tallybook.runbook import Runbook, RunResult
     from tallybook.runbook.parameters import Parameter
 
-HELP = "list runbooks, run one and leave a report, tell of those that were, make a new one"
+HELP = "list runbooks, run them now or by a schedule, tell of the runs that were, make a new one"
 _EPILOG = "looks in ./runbooks, then in those that tallybook carries"
 _WORST = (3, 2, 4, 1, 0)
 _COLUMNS = ("began", "runbook", "status", "problems", "warnings", "notes", "seconds", "run")
@@ -23,7 +23,10 @@ _COLUMNS = ("began", "runbook", "status", "problems", "warnings", "notes", "seco
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The actions and their options."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="list|run|history|new")
+    actions = parser.add_subparsers(
+        dest="action", required=True, metavar="list|run|history|schedule|new"
+    )
+    scheduling.add(actions.add_parser("schedule", help=scheduling.HELP))
     listing = actions.add_parser("list", help="names, questions and parameters", epilog=_EPILOG)
     output.add_json(listing)
     _add_run(actions.add_parser("run", help="run one, or several in a row", epilog=_EPILOG))
@@ -72,8 +75,15 @@ _LIMITS = (
 
 
 def run(args: argparse.Namespace) -> int:
-    """List, tell of runs, make one, or run and answer with the status of the run."""
-    return {"list": _list, "run": _run, "history": _history, "new": _new}[args.action](args)
+    """List, run, tell of runs or keep the schedule; a run answers with its status."""
+    actions = {
+        "list": _list,
+        "run": _run,
+        "history": _history,
+        "schedule": scheduling.run,
+        "new": _new,
+    }
+    return actions[args.action](args)
 
 
 def _list(args: argparse.Namespace) -> int:

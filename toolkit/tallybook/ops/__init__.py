@@ -21,7 +21,9 @@ a Polars frame: ``overview``, ``throughput``, ``latency``, ``compare``, ``outcom
 ``trace``, ``cache_as_of``, ``compare_cache``, ``cache_parity``, ``dead_letters``, ``log_parts``;
 ``coverage`` says whether a question could have found anything. A detector (``answer_lost``,
 ``dead``, …) gives one row a job that it finds; ``findings`` turns them into what a runbook says.
-``reconcile`` compares two tables, or the cache with an export. ``charts`` draws.
+``reconcile`` compares two tables, or the cache with an export; ``read_export`` reads an export to
+a typed relation and its ledger. ``charts`` draws. Where a log cannot speak of a thing,
+``or_silence`` says so in place of its rows.
 
 Everything heavy (DuckDB, Polars, Altair) loads at first use: ``from tallybook import ops`` is free.
 """
@@ -51,6 +53,9 @@ if TYPE_CHECKING:
     from tallybook.ops.detectors import late_settles as late_settles
     from tallybook.ops.detectors import open_jobs as open_jobs
     from tallybook.ops.detectors import retried as retried
+    from tallybook.ops.exports.export import Export as Export
+    from tallybook.ops.exports.export import Ledger as Ledger
+    from tallybook.ops.exports.export import read_export as read_export
     from tallybook.ops.findings import Finding as Finding
     from tallybook.ops.health import clock_moves as clock_moves
     from tallybook.ops.health import growth as growth
@@ -71,14 +76,18 @@ if TYPE_CHECKING:
     from tallybook.ops.questions import trace as trace
     from tallybook.ops.reconciling import Reconciliation as Reconciliation
     from tallybook.ops.reconciling import reconcile as reconcile
+    from tallybook.ops.reconciling import reconcile_cache as reconcile_cache
     from tallybook.ops.reviewing import settings_review as settings_review
+    from tallybook.ops.silence import or_silence as or_silence
     from tallybook.ops.warehouse import Warehouse as Warehouse
     from tallybook.ops.windows import Span as Span
 
 _PLACES = {
     "Advice": "backlogs:Advice",
     "Coverage": "covering:Coverage",
+    "Export": "exports.export:Export",
     "Finding": "findings:Finding",
+    "Ledger": "exports.export:Ledger",
     "Reconciliation": "reconciling:Reconciliation",
     "Span": "windows:Span",
     "Warehouse": "warehouse:Warehouse",
@@ -108,9 +117,12 @@ _PLACES = {
     "oldest_due": "advised:oldest_due",
     "open": "opening:open_warehouse",
     "open_jobs": "detectors:open_jobs",
+    "or_silence": "silence:or_silence",
     "outcomes": "questions:outcomes",
     "overview": "questions:overview",
+    "read_export": "exports.export:read_export",
     "reconcile": "reconciling:reconcile",
+    "reconcile_cache": "reconciling:reconcile_cache",
     "releasable": "leases:releasable",
     "repairs": "health:repairs",
     "retried": "detectors:retried",
@@ -125,7 +137,9 @@ _PLACES = {
 __all__ = [
     "Advice",
     "Coverage",
+    "Export",
     "Finding",
+    "Ledger",
     "Reconciliation",
     "Span",
     "Warehouse",
@@ -155,9 +169,12 @@ __all__ = [
     "oldest_due",
     "open",
     "open_jobs",
+    "or_silence",
     "outcomes",
     "overview",
+    "read_export",
     "reconcile",
+    "reconcile_cache",
     "releasable",
     "repairs",
     "retried",

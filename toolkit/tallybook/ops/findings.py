@@ -20,7 +20,7 @@ from tallybook.ops.advised import backlog, settings_review
 from tallybook.ops.finding import Finding, Severity
 from tallybook.ops.health import findings as log_health
 from tallybook.ops.letters import findings as dead_letters
-from tallybook.ops.reconciling import Reconciliation
+from tallybook.ops.reconciling import Reconciliation, Untold
 from tallybook.ops.thresholds import DEFAULTS, StuckLeases, ThroughputLatency
 from tallybook.ops.warehouse import Warehouse
 from tallybook.ops.weeks import findings as weekly_review
@@ -124,8 +124,12 @@ def cache_rebuild(warehouse: Warehouse, *, as_of: Instant = None) -> list[Findin
     return _or_clean(found, "The log holds no cache entry")
 
 
-def reconcile(reconciliation: Reconciliation) -> list[Finding]:
+def reconcile(reconciliation: Reconciliation | Untold) -> list[Finding]:
     """What differs between the two sides of a reconciliation."""
+    if isinstance(reconciliation, Untold):
+        told = "two files can be compared"
+        compared = "tallybook reconcile EXPORT --local FILE"
+        return [Finding("clean", "info", reconciliation.words, evidence=told, action=compared)]
     found = [
         _status(reconciliation, "differs", "changed", "Rows that differ"),
         _status(reconciliation, "only_local", "missing", "Rows that are missing in the export"),

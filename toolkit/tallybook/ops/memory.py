@@ -7,6 +7,7 @@ goes when the warehouse is closed, or when the next one opens where the process 
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -36,17 +37,39 @@ def connect(
     return connection
 
 
+def tell_progress(connection: duckdb.DuckDBPyConnection) -> None:
+    """Let ``query_progress`` answer how far a statement is, with nothing printed.
+
+    In a notebook DuckDB refuses that where ipywidgets is not installed: then it answers -1.
+    """
+    with suppress(duckdb.InvalidInputException):
+        connection.execute(
+            "set enable_progress_bar = true; set enable_progress_bar_print = false; "
+            "set progress_bar_time = 0"
+        )
+
+
 def spill_folder(out: Path, text_bytes: int) -> TemporaryDirectory[str] | None:
     """A folder in ``out`` to spill to; None for a small log, or where nothing can be made there."""
     if text_bytes < _LARGE_BYTES:
         return None
     try:
         out.mkdir(parents=True, exist_ok=True)
-        for left in _left_by_the_dead(out):
-            shutil.rmtree(left, ignore_errors=True)
-        return TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-", dir=out)
+        sweep(out)
+        return TemporaryDirectory(prefix=prefix(), dir=out)
     except OSError:
         return None
+
+
+def prefix() -> str:
+    """How the name of a folder to spill to begins; ``sweep`` knows by it whose it is."""
+    return f"{PREFIX}{os.getpid()}-"
+
+
+def sweep(out: Path) -> None:
+    """Remove what processes that died left in ``out``."""
+    for left in _left_by_the_dead(out):
+        shutil.rmtree(left, ignore_errors=True)
 
 
 def _left_by_the_dead(out: Path) -> Iterator[Path]:

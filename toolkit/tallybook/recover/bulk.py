@@ -23,6 +23,7 @@ from tallybook.entry import Entry
 from tallybook.errors import NoRoom, TallybookError
 from tallybook.event import encode
 from tallybook.ids import Parity
+from tallybook.ops import memory
 from tallybook.recover.certificate import Cached
 from tallybook.recover.evidence import Judged
 from tallybook.recover.pieces import Piece, taken
@@ -77,7 +78,7 @@ class BulkFold:
                 "autoinstall_known_extensions": "false",
             }
         )
-        self._connection.execute(_SQL["quiet"])
+        memory.tell_progress(self._connection)
 
     def __enter__(self) -> BulkFold:
         return self

@@ -1,8 +1,3 @@
--- name: quiet
--- how far a statement is can be asked, and is not printed
-set enable_progress_bar = true;
-set enable_progress_bar_print = false
-
 -- name: changes
 -- one row a key with the last change of it among the lines of one writer; `place` orders all lines
 insert into changed

@@ -94,8 +94,9 @@ def answer(
     (exit code 4): the findings are those of what could be read.
     Else any of ``findings`` above ``info`` makes it ``findings`` (1); else it is ``clean`` (0).
     """
-    holes = [_plain(found) for found in incomplete]
     found = [_plain(found) for found in findings]
+    said = {one["title"] for one in found}
+    holes = [hole for hole in map(_plain, incomplete) if hole["title"] not in said]
     status = FINDINGS if _serious(found) else CLEAN
     status = INCOMPLETE if _serious(holes) or not complete else status
     note = [_plain(seen.as_finding())] if seen and not _serious([*holes, *found]) else []

@@ -68,7 +68,7 @@ def prepare(out: Path, port: int | None) -> Place:
     return Place(_root(out), chosen, secrets.token_urlsafe(24), log)
 
 
-def serve(place: Place, book: Path, *, browser: bool, ready: Callable[[str], None]) -> None:
+def serve(place: Place, book: Path | str, *, browser: bool, ready: Callable[[str], None]) -> None:
     """Run the server until it ends; ``ready`` is told the URL once it answers.
 
     Raises TallybookError where it does not come up; KeyboardInterrupt (Ctrl-C, SIGTERM) passes
@@ -140,13 +140,13 @@ def _command(place: Place, browser: bool) -> list[str]:
 
 @contextmanager
 def _started(
-    place: Place, book: Path, browser: bool, log: object
+    place: Place, book: Path | str, browser: bool, log: object
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A server in a session of its own, so that Ctrl-C reaches us first; ended on the way out."""
     own = {"JUPYTER_TOKEN": place.token, "JUPYTER_PREFER_ENV_PATH": "1"}
     server = subprocess.Popen(
         _command(place, browser),
-        env={**os.environ, **TABLES, **own, "TALLYBOOK_BOOK": str(book.resolve())},
+        env={**os.environ, **TABLES, **own, "TALLYBOOK_BOOK": str(book)},
         stdin=subprocess.DEVNULL,
         stdout=log,  # type: ignore[call-overload] # an open binary file
         stderr=subprocess.STDOUT,

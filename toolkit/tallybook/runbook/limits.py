@@ -9,12 +9,10 @@ keep_days = 0          # runs older than that are removed; 0: none
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
-from pathlib import Path
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from tallybook.errors import BadInput
-from tallybook.runbook import tuning
 
 _MOST = 10**9
 
@@ -36,11 +34,6 @@ class Limits:
         """These, with what was given in place of what the file says."""
         told: dict[str, Any] = {name: one for name, one in given.items() if one is not None}
         return replace(self, **told)
-
-
-def load(folder: Path) -> Limits:
-    """The limits that runbooks.toml in ``folder`` sets; raises BadInput that names its line."""
-    return Limits(**tuning.own("runs", folder / tuning.FILE, **asdict(Limits())))
 
 
 def _require(name: str, value: Any, *, whole: bool) -> None:

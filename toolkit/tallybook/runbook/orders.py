@@ -11,8 +11,7 @@ from typing import Any
 
 from tallybook import layout
 from tallybook.errors import BadInput
-from tallybook.runbook import catalogue, folder, parameters, secrets, tuning
-from tallybook.runbook import limits as limited
+from tallybook.runbook import catalogue, folder, parameters, secrets, settings
 from tallybook.runbook.catalogue import Runbook
 from tallybook.runbook.limits import Limits
 from tallybook.runbook.turns import Turn
@@ -27,7 +26,7 @@ class Order:
     run: str
     runbook: Runbook
     values: Mapping[str, Any]
-    book: Path | None
+    book: Path | str | None
     node: str
     out: Path
     started: datetime
@@ -65,8 +64,7 @@ def order(
 ) -> Order:
     """The run of these; raises BadInput where anything of it cannot be."""
     runbook = catalogue.find(name_or_path)
-    tuned = tuning.place(runbook.path)
-    tuning.thresholds(tuned)
+    known = settings.load(settings.place(runbook.path))
     values = _values(runbook, given)
     where = _book(runbook, values, book)
     sample = where is not None and runbook.takes("book") and _is_unasked(values, book)
@@ -84,7 +82,7 @@ def order(
         node=node,
         out=layout.out_dir(out, node),
         started=started,
-        limits=limited.load(tuned.parent).asked(**limits),
+        limits=known.runs.asked(**limits),
         sample=sample,
     )
 
@@ -103,22 +101,24 @@ def _values(runbook: Runbook, given: Mapping[str, str]) -> dict[str, Any]:
     return values
 
 
-def _book(runbook: Runbook, values: Mapping[str, Any], book: str | Path | None) -> Path | None:
-    """The book that the run reads, checked; None for a notebook that takes none."""
+def _book(
+    runbook: Runbook, values: Mapping[str, Any], book: str | Path | None
+) -> Path | str | None:
+    """The book, fleet or bucket that the run reads, checked; None for one that takes none."""
     if not runbook.takes("book"):
         return Path(book).resolve() if book else None
     named = values.get("book") or ""
     if named and book and Path(named).resolve() != Path(book).resolve():
         raise BadInput(f"two books: --book {book} and parameter book={named}; name one")
-    return layout.require_readable_book(layout.find_book_or_sample(named or book)).root.resolve()
+    return layout.require_readable(layout.find_book_or_sample(named or book))
 
 
 def _is_unasked(values: Mapping[str, Any], book: str | Path | None) -> bool:
     """Whether nobody named a book and there is none here, so that the sample is read."""
-    return not (values.get("book") or book) and not layout.is_book(layout.find_book())
+    return not (values.get("book") or book) and not layout.is_readable(layout.find_book())
 
 
-def _tell_sample(runbook: Runbook, values: Mapping[str, Any], book: Path | None) -> None:
+def _tell_sample(runbook: Runbook, values: Mapping[str, Any], book: Path | str | None) -> None:
     """Say that the sample book is read; raises BadInput where the run would change it."""
     if values.get("dry_run") is False:
         raise BadInput(

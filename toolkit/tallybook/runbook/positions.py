@@ -10,17 +10,34 @@ from pathlib import Path
 from typing import Any
 
 from tallybook import clock
-from tallybook.layout import SEGMENT_SUFFIX, Layout, segment_name
+from tallybook.layout import (
+    NODE_MARK,
+    SEGMENT_SUFFIX,
+    Layout,
+    is_bucket,
+    is_fleet,
+    segment_name,
+)
 
 _TAIL = 1 << 20
 
 
-def of_log(book: Path) -> list[dict[str, Any]]:
+def of_log(book: Path | str) -> list[dict[str, Any]]:
     """The newest segment of each writer: ``{"segment", "bytes", "seq"}``, ``seq`` its last line.
 
     ``seq`` is None where that line cannot be read; an imported log has its file and bytes alone.
+    Of a folder of nodes ``segment`` begins with the node; of a bucket nothing is told.
     """
-    layout = Layout(book)
+    if is_bucket(book):
+        return []
+    if is_fleet(Path(book)):
+        nodes = sorted(path for path in Path(book).glob(f"{NODE_MARK}*") if path.is_dir())
+        return [
+            one | {"segment": f"{node.name}/{one['segment']}"}
+            for node in nodes
+            for one in of_log(node)
+        ]
+    layout = Layout(Path(book))
     if layout.imported.exists():
         files = sorted(path for path in layout.log.iterdir() if path.suffix == ".parquet")
         return [{"segment": path.name, "bytes": path.stat().st_size} for path in files]
