@@ -1,4 +1,4 @@
-"""Where a run is made, and a kernel for all runs that do not care which one they get."""
+"""Where a run is made, a kernel for those that do not care which one, and logs written by line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from runbook_notebooks import empty_book
 from tallybook.runbook.kernels import Warm
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "ops"))
-"""Logs written line by line are those of the tests of ops."""
 
 
 @pytest.fixture

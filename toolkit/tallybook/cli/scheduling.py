@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -15,7 +16,7 @@ from tallybook.cli import output
 from tallybook.errors import BadInput
 
 if TYPE_CHECKING:
-    from tallybook.runbook.schedule import Ended, Missed, Outcome, Planned
+    from tallybook.runbook.schedule import Ended, Listener, Missed, Outcome, Planned
 
 HELP = "run runbooks when runbooks.toml says"
 _EPILOG = (
@@ -52,8 +53,18 @@ def run(args: argparse.Namespace) -> int:
         return _next(args, plan)
     book, out = _places(args)
     if args.now is not None:
-        return _now(schedule.chosen(plan, args.now), book, out)
-    return _keep(args, plan, book, out)
+        plan = [schedule.chosen(plan, args.now)]
+    with _listening(plan, known.path, out) as listener:
+        if args.now is not None:
+            return _now(plan[0], book, out, listener)
+        return schedule.keep(
+            plan,
+            book,
+            out / "schedule",
+            lambda one: one.command(book, out),
+            listener,
+            parallel=args.parallel,
+        )
 
 
 def _places(args: argparse.Namespace) -> tuple[Path, Path]:
@@ -63,20 +74,31 @@ def _places(args: argparse.Namespace) -> tuple[Path, Path]:
     return book, layout.out_dir(args.out, folder.node_of(book)).resolve()
 
 
-def _keep(args: argparse.Namespace, plan: list[Planned], book: Path, out: Path) -> int:
-    from tallybook.runbook import schedule
+@contextmanager
+def _listening(plan: list[Planned], path: Path, out: Path) -> Iterator[Listener]:
+    """Who is told: whoever reads standard output, and the alerts of the entries."""
+    from tallybook.runbook import alerts
 
-    place = out / "schedule"
-    return schedule.keep(
-        plan, book, place, lambda one: one.command(book, out), _Lines(), parallel=args.parallel
-    )
+    if not alerts.require(plan, path):
+        yield _Lines()
+        return
+    time = clock.SystemClock()
+    outbox = alerts.Outbox(out / "alerts" / "outbox")
+    postman = alerts.Postman(outbox, time)
+    postman.start()
+    try:
+        yield _Both(_Lines(), alerts.Alerting(out / "alerts", outbox, time, postman.wake))
+    finally:
+        if waiting := postman.close():
+            said = output.counted(waiting, "alert")
+            sys.stderr.write(f"tallybook: {said} not delivered yet, in {outbox.place}\n")
 
 
-def _now(one: Planned, book: Path, out: Path) -> int:
+def _now(one: Planned, book: Path, out: Path, listener: Listener) -> int:
     from tallybook.runbook import folder, schedule
 
     place = out / "schedule" / f"now-{folder.safe_name(one.entry.name)}"
-    return schedule.run_once(one, place, lambda one: one.command(book, out), _Lines())
+    return schedule.run_once(one, place, lambda one: one.command(book, out), listener)
 
 
 def _next(args: argparse.Namespace, plan: list[Planned]) -> int:
@@ -130,6 +152,29 @@ class _Lines:
         now = _utc(clock.SystemClock().moment().now)
         sys.stdout.write(output.plain(f"{now} {line}") + "\n")
         sys.stdout.flush()
+
+
+@dataclass(frozen=True, slots=True)
+class _Both:
+    """Tells the lines first, then the alerts."""
+
+    lines: Listener
+    alerts: Listener
+
+    def opened(self, plan: Sequence[Planned]) -> None:
+        self.lines.opened(plan)
+        self.alerts.opened(plan)
+
+    def begun(self, planned: Planned, due: datetime, pid: int) -> None:
+        self.lines.begun(planned, due, pid)
+
+    def ended(self, planned: Planned, ended: Ended, outcome: Outcome) -> None:
+        self.lines.ended(planned, ended, outcome)
+        self.alerts.ended(planned, ended, outcome)
+
+    def missed(self, planned: Planned, missed: Missed) -> None:
+        self.lines.missed(planned, missed)
+        self.alerts.missed(planned, missed)
 
 
 def _at(due: datetime | None, planned: Planned) -> str:

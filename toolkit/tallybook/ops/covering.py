@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from html import escape
 from typing import Any, Literal
 
 import polars
@@ -82,7 +83,8 @@ class Coverage:
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         """As a notebook shows it: a table of one row, under the sentence."""
         row = polars.DataFrame([asdict(self)]).drop("silent")
-        return {"text/plain": self.words, "text/html": row._repr_html_()}
+        told = f"<p>{escape(self.words)}</p>{row._repr_html_()}"
+        return {"text/plain": self.words, "text/html": told}
 
 
 def coverage(warehouse: Warehouse, span: Span = WHOLE, *, of: Subject = "jobs") -> Coverage:

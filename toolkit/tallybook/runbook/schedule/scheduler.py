@@ -177,7 +177,7 @@ class Scheduler:
         self._begun_us.pop(name, None)
         self._save()
         self.listener.ended(one, ended, outcome)
-        if missed != Missed():
+        if missed != Missed() and not self.stopping:
             self.listener.missed(one, missed)
 
     def _tell_stop(self, name: str, pid: int, *, kill: bool) -> None:
