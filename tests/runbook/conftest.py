@@ -1,7 +1,8 @@
-"""Where a run is made, and a kernel for all runs that do not care which one they get."""
+"""Where a run is made, a kernel for those that do not care which one, and logs written by line."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 from runbook_notebooks import empty_book
 
 from tallybook.runbook.kernels import Warm
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "ops"))
 
 
 @pytest.fixture

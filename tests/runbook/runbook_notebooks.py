@@ -17,7 +17,7 @@ dry_run = True  # change nothing"""
 FOUND = """\
 from types import SimpleNamespace
 from tallybook.runbook import answer
-found = dict(kind="k", ids=["a-1", "a-2"], detail="seen <b>twice</b>", command="tallybook trace a")
+found = dict(kind="k", ids=["a-1", "a-2"], evidence="seen <b>twice</b>", action="tallybook trace a")
 """
 
 

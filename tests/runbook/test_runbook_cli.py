@@ -25,7 +25,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["run", "smal"], "no runbook smal in runbooks: did you mean small?"),
+        (["run", "smal"], "no runbook smal: did you mean small?"),
         (["run", "small", "-p", "nam=1"], "runbook small: no parameter nam: did you mean name?"),
         (["run", "small", "-p", "n=x"], "runbook small: parameter n: 'x' is no whole number"),
         (["run", "small", "-p", "n"], "-p n: write -p key=value"),
@@ -103,7 +103,8 @@ def test_the_list_has_questions_and_parameters(capsys: pytest.CaptureFixture[str
     assert main(["runbook", "list"]) == 0
     assert "-p n=3  [0..99] how many" in capsys.readouterr().out
     assert main(["runbook", "list", "--json"]) == 0
-    (one,) = json.loads(capsys.readouterr().out)["runbooks"]
+    shown = json.loads(capsys.readouterr().out)["runbooks"]
+    (one,) = [runbook for runbook in shown if runbook["name"] == "small"]
     assert one["parameters"][1] == {
         "name": "n",
         "kind": "whole number",

@@ -173,11 +173,11 @@ def test_other_runbooks_and_runs_under_way_are_not_removed(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[runs]\nkeep = '5'", r"\[runs\] keep: write a whole number, not '5'"),
+        ("[runs]\nkeep = '5'", r"line 2: \[runs\] keep: write a whole number, not '5'"),
         ("[runs]\nkeep = 1.5", r"\[runs\] keep: write a whole number, not 1.5"),
-        ("[runs]\nkeep_days = -1", r"\[runs\] keep_days: -1 is not 0 to"),
+        ("[runs]\nkeep_days = -1", r"line 2: \[runs\] keep_days: -1 is not in 0 to"),
         ("[runs]\ndeadline = 5", r"\[runs\] deadline: no such setting; did you mean deadline_s\?"),
-        ("runs = 5", r"\[runs\] must be a table"),
+        ("runs = 5", r"line 1: \[runs\]: runs must be a table"),
         ("[runs", "not valid TOML"),
     ],
 )

@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from tallybook.runbook import Runbook, RunResult
     from tallybook.runbook.parameters import Parameter
 
-HELP = "list runbooks, run one and leave a report, or tell of the runs that were"
-_EPILOG = "looks in ./runbooks, else in those that tallybook carries"
+HELP = "list runbooks, run one and leave a report, tell of those that were, make a new one"
+_EPILOG = "looks in ./runbooks, then in those that tallybook carries"
 _WORST = (3, 2, 4, 1, 0)
 _COLUMNS = ("began", "runbook", "status", "problems", "warnings", "notes", "seconds", "run")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The actions and their options."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="list|run|history")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="list|run|history|new")
     listing = actions.add_parser("list", help="names, questions and parameters", epilog=_EPILOG)
     output.add_json(listing)
     _add_run(actions.add_parser("run", help="run one, or several in a row", epilog=_EPILOG))
@@ -36,6 +36,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     history.add_argument("--out", metavar="DIR", help=_OUT)
     output.add_book(history)
     output.add_json(history)
+    making = actions.add_parser("new", help="make one in ./runbooks, to be filled in")
+    making.add_argument("name", metavar="NAME", help="small letters, digits and _")
+    output.add_json(making)
 
 
 _OUT = "default ./tallybook-out/<node>"
@@ -69,8 +72,8 @@ _LIMITS = (
 
 
 def run(args: argparse.Namespace) -> int:
-    """List, tell of runs, or run and answer with the status of the run."""
-    return {"list": _list, "run": _run, "history": _history}[args.action](args)
+    """List, tell of runs, make one, or run and answer with the status of the run."""
+    return {"list": _list, "run": _run, "history": _history, "new": _new}[args.action](args)
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -79,6 +82,15 @@ def _list(args: argparse.Namespace) -> int:
     known = runbook.listed()
     shown = {"runbooks": [_described(one) for one in known]}
     output.answer(shown, args.json, text=lambda: "\n".join(_lines(known)))
+    return 0
+
+
+def _new(args: argparse.Namespace) -> int:
+    from tallybook.runbook.making import make
+
+    path = make(args.name)
+    told = f"{path}: change its question and its cells; tallybook runbook run {args.name}"
+    output.answer({"name": args.name, "path": str(path)}, args.json, text=lambda: told)
     return 0
 
 

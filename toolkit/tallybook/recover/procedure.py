@@ -86,10 +86,17 @@ def findings(book: Path, paper: Paper) -> list[Finding]:
         _found("unknown_keys", "Keys whose value may be old", told.unknown_keys, paperwork),
         _found("unknown_jobs", "Jobs of which events may be missing", told.unknown_jobs, paperwork),
         _found("payloads_lost", "Jobs whose payload is lost", told.payloads_lost, paperwork),
-        _found("edited", "Segments with lines that were edited",
-               [edit.segment for edit in told.edits], command(book, "log", "verify")),
     ]  # fmt: skip
-    return [one for one in found if one]
+    return [*(one for one in found if one), *edits(book, paper)]
+
+
+def edits(book: Path, paper: Paper) -> list[Finding]:
+    """The segments whose hash chain says that a line was edited; empty where none was."""
+    told = paper.certificate
+    segments = [edit.segment for edit in told.edits] if told else []
+    verify = command(book, "log", "verify")
+    found = _found("edited", "Segments with lines that were edited", segments, verify)
+    return [found] if found else []
 
 
 def _found(kind: str, title: str, ids: list[str], mend: str) -> Finding | None:

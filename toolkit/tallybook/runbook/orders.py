@@ -11,7 +11,7 @@ from typing import Any
 
 from tallybook import layout
 from tallybook.errors import BadInput
-from tallybook.runbook import catalogue, folder, parameters, secrets
+from tallybook.runbook import catalogue, folder, parameters, secrets, tuning
 from tallybook.runbook import limits as limited
 from tallybook.runbook.catalogue import Runbook
 from tallybook.runbook.limits import Limits
@@ -65,6 +65,8 @@ def order(
 ) -> Order:
     """The run of these; raises BadInput where anything of it cannot be."""
     runbook = catalogue.find(name_or_path)
+    tuned = tuning.place(runbook.path)
+    tuning.thresholds(tuned)
     values = _values(runbook, given)
     where = _book(runbook, values, book)
     sample = where is not None and runbook.takes("book") and _is_unasked(values, book)
@@ -82,7 +84,7 @@ def order(
         node=node,
         out=layout.out_dir(out, node),
         started=started,
-        limits=limited.load(catalogue.folder()).asked(**limits),
+        limits=limited.load(tuned.parent).asked(**limits),
         sample=sample,
     )
 

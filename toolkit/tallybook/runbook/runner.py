@@ -210,7 +210,8 @@ def _kept(under: UnderWay, failure: engine.Failure | None) -> RunResult:
     findings = answered.findings if answered else ()
     result = RunResult(order.runbook.name, status, partial, findings, message)
     _write(partial / "notebook.ipynb", _portable(order, notebook))
-    _write(partial / "findings.json", {"status": status, "findings": list(findings)})
+    told = answered.as_json() if answered else {"findings": []}
+    _write(partial / "findings.json", told | {"status": status})
     page = report.render(_header(under, result), cells)
     (partial / "report.html").write_text(page, "utf-8")
     final = folder.finish(partial)
