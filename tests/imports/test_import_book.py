@@ -188,7 +188,7 @@ def test_commands_in_findings_are_those_that_an_imported_book_takes(
     imported(tmp_path, HEAD + "a,q,2024-05-01,2024-05-02,2024-05-03,bad\n", CSV)
     with ops.open(tmp_path / "book") as warehouse:
         found = ops.findings.throughput_latency(warehouse)
-    commands = [one.command for one in found if one.command]
+    commands = [one.action for one in found if one.action]
     assert commands
     for command in commands:
         assert main.main(shlex.split(command)[1:]) == 0

@@ -176,6 +176,8 @@ def test_an_answer_as_of_an_instant_knows_nothing_after_it(book: Path, ask: Ask)
     assert (code, told["groups"][0]["n"], told["groups"][0]["open"]) == (0, 0, 3)
     code, told = answered(ask, "leases", "--as-of", text(60))
     assert code == 0 and [row["status"] for row in told["leases"]] == ["held"]
+    code, told = answered(ask, "latency", "--as-of", "2026-11-29T10:00")
+    assert code == 0 and told["groups"][0]["n"] == 0
     code, told = answered(ask, "leases", "--as-of", "0191bbbb:3")
     assert code == 0 and [row["status"] for row in told["leases"]] == ["held"]
 

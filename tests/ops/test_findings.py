@@ -294,7 +294,7 @@ def test_a_lease_of_a_dead_worker_is_told_as_that(tmp_path: Path) -> None:
     with ops.open(tmp_path) as warehouse:
         assert ops.expired_leases(warehouse)["how"].to_list() == ["worker died"]
         (found,) = ops.findings.stuck_leases(warehouse)
-    assert found.severity == "warning" and found.detail.endswith("worker died")
+    assert found.severity == "warning" and found.evidence.endswith("worker died")
 
 
 def test_a_log_without_jobs_says_that_no_job_arrived(tmp_path: Path) -> None:
@@ -322,7 +322,7 @@ def test_commands_name_the_book_unless_it_is_the_default_one(
     commands = []
     for name in ("book", "my book"):
         with ops.open(tmp_path / name) as warehouse:
-            commands.append(ops.findings.throughput_latency(warehouse)[0].command)
+            commands.append(ops.findings.throughput_latency(warehouse)[0].action)
     assert commands == [
         "tallybook jobs list --status pending",
         f"tallybook jobs list --status pending --book '{tmp_path.resolve()}/my book'",

@@ -4,75 +4,21 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
-from typing import Any
 
 import pytest
-from ops_logs import Log, Simulation, text
-from polars.testing import assert_frame_equal
-from pyarrow import fs
+from ops_fleets import NODES, fleet, nodes, same_answers, whole
+from ops_logs import Log, text
+from test_compact import worked
 
 from tallybook import ops
 from tallybook.cli import main
 from tallybook.errors import BadInput
 from tallybook.ops import imports
-from tallybook.ops.fleet import Fleet
+from tallybook.ops.compacting import compact
 
-NODES = 50
+__all__ = ["nodes", "whole"]
 SAMPLES = Path(__file__).parents[1] / "imports" / "samples"
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One book with the events of all nodes."""
-    root = tmp_path_factory.mktemp("fleet") / "whole"
-    Simulation(root, seed=1, jobs=200).run()
-    return root
-
-
-@pytest.fixture(scope="module")
-def nodes(whole: Path) -> Path:
-    """The same events, those of each job on one of fifty nodes."""
-    root = whole.parent / "nodes"
-    logs: dict[int, Log] = {}
-    lines = [json.loads(line) for path in (whole / "log").iterdir() for line in path.open()]
-    for line in lines:
-        if job := line.get("job_id"):
-            number = int(job[-6:]) % NODES
-            if number not in logs:
-                writer = f"{number:08x}" + "0" * 24
-                logs[number] = Log(root / f"node=n{number:02}", writer)
-            log = logs[number]
-            log.seq += 1
-            log.raw(json.dumps(line | {"seq": log.seq}).encode() + b"\n")
-    return root
-
-
-def fleet(root: Any, **options: Any) -> Fleet:
-    found = ops.open(root, **options)
-    assert isinstance(found, Fleet)
-    return found
-
-
-def same_answers(one: ops.Warehouse, many: ops.Warehouse) -> None:
-    span = ops.Span(since=text(0), until=text(3600), every="1m")
-    for question in (ops.throughput, ops.latency, ops.outcomes):
-        asked = [
-            question(w, span).drop("example_job_id", "example_error", strict=False)
-            for w in (one, many)
-        ]
-        assert_frame_equal(*asked, check_row_order="window_start" in asked[0].columns)
-    assert_frame_equal(ops.latency(one, by="topic"), ops.latency(many, by="topic"))
-    for detector in (ops.dead, ops.retried, ops.answer_lost, ops.late_settles, ops.stuck_leases):
-        ours, theirs = (detector(w).drop("evidence", "command", strict=False) for w in (one, many))
-        assert ours.height and set(ours.columns) == set(theirs.columns)
-        key = [name for name in ("job_id", "lease_token") if name in ours.columns]
-        assert_frame_equal(ours.sort(key), theirs.select(ours.columns).sort(key))
-    cached = [ops.cache_as_of(w).select("key", "value").sort("key") for w in (one, many)]
-    assert_frame_equal(*cached)
 
 
 def test_fifty_books_give_the_answers_of_one_with_the_same_events(whole: Path, nodes: Path) -> None:
@@ -180,119 +126,69 @@ def test_commands_take_a_fleet_and_say_what_only_a_node_can_tell(
         assert found.title == "A fleet has no state.db: compare the cache of one node"
 
 
-def test_what_is_no_fleet_is_refused_and_a_fleet_has_no_past(nodes: Path, tmp_path: Path) -> None:
+def test_what_is_no_fleet_is_refused(nodes: Path, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no book at"):
         ops.open(tmp_path)
     with pytest.raises(BadInput, match="no node is named like 'x'"):
         ops.open(nodes, nodes="x")
     with pytest.raises(BadInput, match="two books are named"):
         ops.open([nodes / "node=n01", nodes / "node=n01"])
-    with (
-        fleet(nodes, nodes="n01") as one,
-        pytest.raises(BadInput, match="no one order of its events"),
+
+
+def test_a_fleet_as_of_a_time_is_each_node_up_to_then_by_its_own_clock(
+    whole: Path, nodes: Path, tmp_path: Path
+) -> None:
+    moment = text(5)
+    query = "select job_id, status, attempt_count from jobs order by job_id"
+    with ops.open(whole, as_of=moment) as one, fleet(nodes, as_of=moment) as past:
+        then = one.sql(query).fetchall()
+        assert then == past.sql(query).fetchall() and 20 < len(then) < 180
+    with pytest.raises(BadInput, match="a place in the log of one node"):
+        fleet(nodes, nodes="n01", as_of="00000001:3")
+    late = Log(tmp_path / "node=late", "aa" * 16)
+    late.enqueued("a", 100)
+    late.event("topic.paused", 50, topic="t")
+    Log(tmp_path / "node=early", "bb" * 16).enqueued("b", 10)
+    with fleet(tmp_path, as_of=text(60)) as past:
+        assert past.sql("select node_id, seq from events order by 1, 2").fetchall() == [
+            ("early", 1), ("early", 2), ("late", 1)]  # fmt: skip
+        assert past.sql("select job_id from jobs").fetchall() == [("b",)]
+
+
+def test_the_archive_of_a_node_lies_beside_its_log_and_is_read_in_its_place(tmp_path: Path) -> None:
+    node = worked(tmp_path / "node=a")
+    Log(tmp_path / "node=c", "cc" * 16).enqueued("c", 5)
+    query = "select * from events where node_id <> 'c' order by seq"
+    with fleet(tmp_path) as raw:
+        told = raw.sql(query).fetchall()
+    compact(node.root, node.root)
+    segments = node.segments()
+    segments[1].write_bytes(b"not looked at any more")
+    with fleet(tmp_path) as many:
+        assert len(many._archive_files) == len(segments) - 1
+        assert many.sql(query).fetchall() == told
+        assert many.notes == [] and many.nodes()["status"].to_list() == ["whole", "whole"]
+
+
+def test_an_older_node_a_torn_and_an_empty_one_are_read_as_far_as_they_go(tmp_path: Path) -> None:
+    older = Log(tmp_path / "node=older", "aa" * 16)
+    for name, fields in (
+        ("job.enqueued", {"topic": "t", "payload": {}}),
+        ("job.leased", {"worker": "w", "lease_token": 1, "locked_until": text(70)}),
+        ("job.done", {"worker": "w", "lease_token": 1}),
     ):
-        one.as_of(text(5))
-
-
-# buckets
-
-
-@pytest.fixture(scope="module")
-def storage() -> Iterator[dict[str, Any]]:
-    """A server that speaks S3, and how to reach it."""
-    server = pytest.importorskip("moto.server")
-    threaded = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    threaded.start()
-    host, port = threaded.get_host_and_port()
-    yield {"endpoint_override": f"{host}:{port}", "scheme": "http", "access_key": "key",
-           "secret_key": "secret", "region": "us-east-1"}  # fmt: skip
-    threaded.stop()
-
-
-@pytest.fixture(scope="module")
-def bucket(storage: dict[str, Any], nodes: Path) -> str:
-    """Six of the nodes and an imported log in a bucket."""
-    store = fs.S3FileSystem(**storage, allow_bucket_creation=True)
-    store.create_dir("fleet")
-    imports.import_jobs([SAMPLES / "slurm.txt"], "slurm", nodes.parent / "more" / "node=cluster")
-    for root in [*sorted(nodes.glob("node=n0[0-5]")), nodes.parent / "more" / "node=cluster"]:
-        for path in (root / "log").iterdir():
-            with store.open_output_stream(f"fleet/2026/{root.name}/log/{path.name}") as out:
-                out.write(path.read_bytes())
-    return "s3://fleet/2026"
-
-
-def test_a_bucket_gives_the_answers_of_the_folder(
-    bucket: str, storage: dict[str, Any], nodes: Path
-) -> None:
-    with fleet(bucket, storage=storage, nodes="n*") as far, fleet(nodes, nodes="n0[0-5]") as near:
-        assert_frame_equal(ops.latency(far, by="node"), ops.latency(near, by="node"))
-        assert_frame_equal(far.nodes(), near.nodes())
-        assert far.notes == []
-
-
-def test_of_a_bucket_only_what_is_asked_for_is_fetched(
-    bucket: str, storage: dict[str, Any]
-) -> None:
-    with (
-        fleet(bucket, storage=storage) as all_of_it,
-        fleet(bucket, storage=storage, nodes="n01") as one,
-    ):
-        assert one._bucket.fetched * 3 < all_of_it._bucket.fetched
-        assert "1 node of 7" in one.warnings[0]
-        query = "select count(*), count(distinct job_id) from events where node_id = 'cluster'"
-        assert all_of_it.sql(query).fetchall() == [(11, 5)]
-        assert not list(all_of_it._bucket.aside.rglob("*.parquet"))
-
-
-def test_segments_outside_the_asked_time_stay_in_the_bucket_and_that_is_said(
-    storage: dict[str, Any], tmp_path: Path
-) -> None:
-    log = Log(tmp_path / "node=a", "cc" * 16)
-    for hour in range(4):
-        if hour:
-            log.open_segment(3600.0 * hour)
-        log.enqueued(f"job-{hour}", 3600.0 * hour + 60)
-    store = fs.S3FileSystem(**storage, allow_bucket_creation=True)
-    store.create_dir("hours")
-    for path in (tmp_path / "node=a" / "log").iterdir():
-        with store.open_output_stream(f"hours/node=a/log/{path.name}") as out:
-            out.write(path.read_bytes())
-    asked = {"since": text(3700), "until": text(7300), "storage": storage}
-    with fleet("s3://hours", **asked) as some:
-        assert some.sql("select job_id from jobs order by 1").fetchall() == [("job-1",), ("job-2",)]
-        assert some.notes == []
-        assert any("events 1 to 2" in one for one in some.warnings)
-
-
-def test_a_bucket_that_is_not_there_or_may_not_be_read_is_named(storage: dict[str, Any]) -> None:
-    with pytest.raises(BadInput, match="s3://nowhere/x: there is no such bucket"):
-        ops.open("s3://nowhere/x", storage=storage)
-    with pytest.raises(BadInput, match="s3://hours-empty"):
-        ops.open("s3://hours-empty", storage=storage | {"scheme": "ftp"})
-
-
-class Denied(BaseHTTPRequestHandler):
-    """A store that lets nobody in."""
-
-    def do_GET(self) -> None:
-        body = b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
-        self.send_response(403)
-        self.send_header("Content-Type", "application/xml")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    do_HEAD = do_GET  # noqa: N815 - the name that the server calls
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Nothing is printed."""
-
-
-def test_a_bucket_without_rights_says_what_right_is_missing(storage: dict[str, Any]) -> None:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Denied) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        there = storage | {"endpoint_override": f"127.0.0.1:{server.server_port}"}
-        with pytest.raises(BadInput, match="s3://fleet/x: these credentials have no right to it"):
-            ops.open("s3://fleet/x", storage=there)
-        server.shutdown()
+        older.event(name, 10, job_id="a", **fields)
+    first = older.path.read_bytes().replace(b',"versions":{"tallybook":"0.1.0"}', b"")
+    older.path.write_bytes(first)
+    torn = Log(tmp_path / "node=torn", "bb" * 16)
+    torn.enqueued("b", 10)
+    torn.raw(b'{"v":1,"seq":3,"ev')
+    (tmp_path / "node=empty" / "log").mkdir(parents=True)
+    (tmp_path / "node=empty" / "log" / "cccccccc-000000000001.ndjson").touch()
+    with fleet(tmp_path) as many:
+        assert many.sql("select job_id, status from jobs order by 1").fetchall() == [
+            ("a", "done"), ("b", "pending")]  # fmt: skip
+        found = dict(many.nodes().select("node_id", "status").iter_rows())
+        assert found == {"empty": "empty", "older": "whole", "torn": "whole"}
+        assert many.notes == [] and "ends in a torn line" in " | ".join(many.warnings)
+        assert ops.latency(many, by="node")["n"].to_list() == [1, 0]

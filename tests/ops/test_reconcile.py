@@ -236,7 +236,7 @@ def test_a_missing_key_column_is_refused_with_the_nearest_name(tmp_path: Path) -
         compare(tmp_path, "id,x\n1,a\n", "id,x\n1,a\n", key="ID")
     with pytest.raises(BadInput, match="nearest is 'price'"):
         compare(tmp_path, "id,price\n1,2\n", "id,price\n1,2\n", types={"prize": "decimal"})
-    with pytest.raises(BadInput, match="no type 'money'"):
+    with pytest.raises(BadInput, match="type 'money' is unknown"):
         compare(tmp_path, "id,x\n1,2\n", "id,x\n1,2\n", types={"x": "money"})
 
 

@@ -7,16 +7,16 @@ from pathlib import Path
 
 PARAMETERS = """\
 book = ""  # the book
-n = 3  # how many
+n = 3  # [0..99] how many
 rate = 0.5  # how fast
 name = "x"  # any text
-api_token = ""  # a secret
+api_token = ""  # [secret] what the cloud asks for
 dry_run = True  # change nothing"""
 
 FOUND = """\
 from types import SimpleNamespace
 from tallybook.runbook import answer
-found = dict(kind="k", ids=["a-1", "a-2"], detail="seen <b>twice</b>", command="tallybook trace a")
+found = dict(kind="k", ids=["a-1", "a-2"], evidence="seen <b>twice</b>", action="tallybook trace a")
 """
 
 

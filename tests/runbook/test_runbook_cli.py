@@ -101,10 +101,17 @@ def test_a_failed_run_says_one_line_and_where_the_report_is(
 
 def test_the_list_has_questions_and_parameters(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["runbook", "list"]) == 0
-    assert "-p n=3  how many" in capsys.readouterr().out
+    assert "-p n=3  [0..99] how many" in capsys.readouterr().out
     assert main(["runbook", "list", "--json"]) == 0
     (one,) = json.loads(capsys.readouterr().out)["runbooks"]
-    assert (one["name"], one["parameters"][1]["kind"]) == ("small", "whole number")
+    assert one["parameters"][1] == {
+        "name": "n",
+        "kind": "whole number",
+        "bounds": "0..99",
+        "required": False,
+        "default": 3,
+        "meaning": "how many",
+    }
 
 
 def test_lab_on_a_taken_port_is_one_line_and_exit_code_2(

@@ -10,6 +10,7 @@ from runbook_notebooks import PARAMETERS, notebook
 
 from tallybook.errors import BadInput
 from tallybook.runbook import find, listed
+from tallybook.runbook.bounds import Bounds
 from tallybook.runbook.parameters import Parameter, declared, typed
 
 
@@ -20,7 +21,7 @@ def values(**given: str) -> dict[str, Any]:
 def test_a_cell_declares_names_defaults_and_meanings() -> None:
     first, second, *_ = declared(PARAMETERS)
     assert first == Parameter("book", "", "the book")
-    assert second == Parameter("n", 3, "how many")
+    assert second == Parameter("n", 3, "how many", int, Bounds(0, 99))
 
 
 def test_a_hash_inside_a_text_is_no_comment() -> None:
@@ -37,8 +38,8 @@ def test_text_stays_text_where_the_default_is_none() -> None:
 
 
 def test_numbers_and_flags_are_read_by_the_type_of_their_default() -> None:
-    assert values(n="-12", rate="1e-3", dry_run="False") == {
-        "n": -12,
+    assert values(n="+12", rate="1e-3", dry_run="False") == {
+        "n": 12,
         "rate": 0.001,
         "dry_run": False,
     }
@@ -74,10 +75,102 @@ def test_a_cell_with_more_than_literals_is_refused(source: str) -> None:
         declared(source)
 
 
-def test_a_secret_is_hidden_where_it_is_shown() -> None:
-    assert Parameter("api_token", "").shown("s3cret") == "***"
-    assert Parameter("token_count", 0).shown(0) == 0
-    assert Parameter("key", "").shown("id") == "id"
+BOUNDED = """\
+n = 3  # [1..5] how many
+share = 0.5  # [..1] of all
+least = 1  # [1..] at least
+level = "low"  # [low | mid | high] how loud
+since = ""  # [time] begin
+day = ""  # [date] which day
+every = "auto"  # [duration] a step
+key: str  # the key
+limit: int = 5"""
+
+
+def test_a_cell_declares_bounds_and_what_must_be_given() -> None:
+    told = {one.name: (one.kind, one.bounds.told, one.required) for one in declared(BOUNDED)}
+    assert told == {
+        "n": ("whole number", "1..5", False),
+        "share": ("number", "..1", False),
+        "least": ("whole number", "1..", False),
+        "level": ("text", "low | mid | high", False),
+        "since": ("text", "time", False),
+        "day": ("text", "date", False),
+        "every": ("text", "duration", False),
+        "key": ("text", "", True),
+        "limit": ("whole number", "", False),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("n", "6", "6 is not 1 to 5"),
+        ("n", "0", "0 is not 1 to 5"),
+        ("share", "1.1", "1.1 is not 1 or less"),
+        ("least", "0", "0 is not 1 or more"),
+        ("level", "loud", "'loud' is none of: low, mid, high"),
+        ("level", "", "'' is none of"),
+        ("since", "yesterday", "'yesterday' is no time: write it like 2026-11-29T22:00"),
+        ("since", "2026-02-30", "'2026-02-30' is no time"),
+        ("day", "20260101", "'20260101' is no date: write it like 2026-11-29"),
+        ("day", "2026-13-01", "'2026-13-01' is no date"),
+        ("every", "5 min", "'5 min' is no duration: write it like 100ms"),
+    ],
+)
+def test_a_value_out_of_its_bounds_is_refused_by_name(name: str, text: str, said: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        typed(declared(BOUNDED), {"key": "k", name: text})
+    assert str(caught.value).startswith(f"parameter {name}: {said}")
+
+
+def test_values_within_their_bounds_and_times_stay_text() -> None:
+    given = {"since": "2026-11-29", "day": "2026-11-29", "every": "5m", "level": "high"}
+    assert typed(declared(BOUNDED), {"key": "7", "n": "5", **given}) == {
+        "key": "7",
+        "n": 5,
+        **given,
+    }
+    assert typed(declared(BOUNDED), {"key": "", "since": "", "day": ""})["since"] == ""
+
+
+def test_what_has_no_default_must_be_given() -> None:
+    with pytest.raises(BadInput, match=r"parameter key \(the key\) has no default: give it a text"):
+        typed(declared(BOUNDED), {})
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("n = 9  # [1..5] x", "parameter n: 9 is not 1 to 5"),
+        ("n = 'a'  # [1..5] x", r"parameter n: \[1..5\] does not fit a text"),
+        ("n = 1  # [time] x", r"parameter n: \[time\] does not fit a whole number"),
+        ("n = 1  # [tiem] x", r"parameter n: \[tiem\] is no range"),
+        ("n = 1  # [..] x", r"parameter n: \[..\] is no range"),
+        ("n: int = 1.5", "parameter n: its default 1.5 is no whole number"),
+        ("n: list = []", "parameter n: list is no type of one: bool, int, float, str"),
+        ("n = [1]", "parameter n: list is no type of one"),
+        ("n: bool  # [1..2] x", "does not fit a true or false"),
+    ],
+)
+def test_a_declaration_that_cannot_hold_is_refused(source: str, said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        declared(source)
+
+
+def test_a_secret_is_given_by_reference_and_what_was_given_instead_is_not_repeated() -> None:
+    for given in ("s3cret", "env:", "env:a-b", "file:", "keyring:service"):
+        with pytest.raises(BadInput) as caught:
+            values(api_token=given)
+        assert str(caught.value).startswith("parameter api_token: a secret is given by reference")
+        assert given not in str(caught.value).replace("env:NAME, file:PATH or keyring:", "")
+    for given in ("env:CLOUD_KEY", "file:/run/secrets/key", "keyring:cloud/me", ""):
+        assert values(api_token=given) == {"api_token": given}
+
+
+def test_a_text_whose_name_says_secret_is_one_and_a_number_is_none() -> None:
+    declarations = 'db_password = ""\ntoken_count = 0\nkey = ""'
+    assert [one.secret for one in declared(declarations)] == [True, False, False]
 
 
 def test_an_unknown_runbook_names_the_nearest(

@@ -39,7 +39,13 @@ def tags(text: str) -> set[str]:
 
 
 def test_text_from_everywhere_is_escaped() -> None:
-    finding = {"severity": NASTY, "title": NASTY, "detail": NASTY, "ids": [NASTY], "command": NASTY}
+    finding = {
+        "severity": NASTY,
+        "title": NASTY,
+        "evidence": NASTY,
+        "ids": [NASTY],
+        "action": NASTY,
+    }
     error = {"output_type": "error", "ename": NASTY, "evalue": NASTY, "traceback": [NASTY]}
     stream = {"output_type": "stream", "name": "stdout", "text": [NASTY]}
     html = {"output_type": "display_data", "data": {"text/html": NASTY}}

@@ -32,12 +32,17 @@ def source(cell: dict[str, Any]) -> str:
     return "".join(cell["source"])
 
 
-def test_the_four_runbooks_and_the_incident_notebook_are_here() -> None:
+def test_the_nine_runbooks_and_the_incident_notebook_are_here() -> None:
     assert [path.stem for path in RUNBOOKS] == [
+        "backlog",
         "cache_rebuild",
+        "dead_letters",
+        "log_health",
         "reconcile",
+        "settings_review",
         "stuck_leases",
         "throughput_latency",
+        "weekly_review",
     ]
     assert "incident" in [path.stem for path in STORED]
 

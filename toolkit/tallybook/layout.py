@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +26,10 @@ from tallybook.errors import BadInput
 
 SEGMENT_SUFFIX = ".ndjson"
 MANIFEST_SUFFIX = ".manifest.json"
+NODE_MARK = "node="
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
+_BUCKET = re.compile(r"^(s3|gs|gcs):/+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +181,32 @@ def pruned_ends(layout: Layout) -> Mapping[str, int]:
             f"{layout.anchor}: not readable; it says up to where the log was pruned: "
             "put it back from a backup"
         ) from None
+
+
+def is_fleet(path: Path) -> bool:
+    """Whether ``path`` is a folder of nodes: no book itself, and with a folder ``node=…``."""
+    return not is_book(path) and any(found.is_dir() for found in path.glob(f"{NODE_MARK}*"))
+
+
+def is_bucket(named: str | Path) -> bool:
+    """Whether ``named`` is the address of a bucket; as a path it has lost a slash."""
+    return _BUCKET.match(str(named)) is not None
+
+
+def is_readable(path: str | Path) -> bool:
+    """Whether ops can read it: a book, a folder of nodes, or the address of a bucket."""
+    return is_bucket(path) or is_book(Path(path)) or is_fleet(Path(path))
+
+
+def require_readable(named: str | Path) -> Path | str:
+    """The book, folder of nodes or bucket that ``named`` is; raises BadInput for anything else.
+
+    A folder comes back as its whole path. Whether a bucket is there is not asked.
+    """
+    if is_bucket(named):
+        return _BUCKET.sub(r"\1://", str(named))
+    path = Path(named)
+    return (path if is_fleet(path) else require_readable_book(path).root).resolve()
 
 
 def is_book(path: Path) -> bool:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 HELP = "throughput, latency, leases, backlog, double runs and settings, from the log alone"
 _FINDINGS, _INCOMPLETE = 1, 4
-_WRITER = 8
 _GROUPS = {
     "throughput": ("topic", "worker"),
     "latency": ("topic", "worker", "error", "node"),
@@ -106,12 +105,11 @@ def _asked(args: argparse.Namespace) -> Asked:
 
 def _place(as_of: str | None, zone: str) -> datetime | str | None:
     """The instant of ``--as-of``; text where it names a position, as ``writer:seq``."""
-    from tallybook.ops import windows
+    from tallybook.ops import past, windows
 
     if as_of == "now":
         return datetime.now(UTC)
-    writer, colon, seq = (as_of or "").partition(":")
-    if colon and seq.isdecimal() and len(writer) >= _WRITER:
+    if past.names_a_line(as_of):
         return as_of
     return windows.instant(as_of, windows.named_zone(zone))
 

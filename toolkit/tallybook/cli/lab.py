@@ -24,7 +24,7 @@ def run(args: argparse.Namespace) -> int:
     from tallybook.lab import server
     from tallybook.runbook import folder
 
-    book = layout.require_readable_book(layout.find_book_or_sample(args.book)).root
+    book = layout.require_readable(layout.find_book_or_sample(args.book))
     place = server.prepare(layout.out_dir(args.out, folder.node_of(book)), args.port)
 
     def ready(url: str) -> None:

@@ -33,7 +33,7 @@ COMMANDS = {
     "analyze": "throughput, latency, leases, backlog, double runs and settings, from the log",
     "reconcile": "compare the cache, or a file, with an export",
     "import": "import the job log of another system, or propose how to read it",
-    "runbook": "list runbooks, or run one and leave a report",
+    "runbook": "list runbooks, run one and leave a report, or run them by a schedule",
     "lab": "open JupyterLab on a book",
 }
 _FILES = {"import": "importing"}  # a command whose name is a word of Python's

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tallybook.cli import output
+from tallybook.cli import output, ruling
 from tallybook.errors import BadInput
 
 if TYPE_CHECKING:
@@ -30,28 +30,37 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--key", metavar="COLUMN", action="append", required=True, help="again for more columns"
     )
-    parser.add_argument(
-        "--type", metavar="COL=TYPE", action="append", default=[], dest="types",
-        help="integer, decimal or timestamp; a column is text unless told",
-    )  # fmt: skip
     parser.add_argument("--out", metavar="DIR", help="write every difference as NDJSON there")
+    parser.add_argument(
+        "--memory", metavar="SIZE", help="use no more than this, like 2GB; else 1200MB"
+    )
     output.add_book(parser)
     output.add_json(parser)
+    ruling.add(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """0 where all rows match, 1 where some do not, 4 where something could not be read."""
     from tallybook import ops
 
-    types = dict(_typed(given) for given in args.types)
+    rules = ruling.rules(args)
     if args.out:
         _require_folder(Path(args.out))
-    if args.local:
-        found, notes = ops.reconcile(args.local, args.export, key=args.key, types=types), []
-    else:
-        with _warehouse(args.book) as warehouse:
-            found = ops.reconcile(warehouse, args.export, key=args.key, types=types)
-            notes = warehouse.notes
+    with output.Stages() as stages:
+        asked = {"key": args.key, "columns": rules, "out": args.out, "progress": stages.show}
+        if args.memory:
+            asked["memory"] = args.memory
+        if args.local:
+            found, notes = ops.reconcile(args.local, args.export, **asked), []
+        else:
+            with _warehouse(args.book) as warehouse:
+                found = ops.reconcile(warehouse, args.export, **asked)
+                notes = warehouse.notes
+    with found:
+        return _answer(args, found, notes)
+
+
+def _answer(args: argparse.Namespace, found: Reconciliation, notes: list[str]) -> int:
     if args.out:
         _write(found, Path(args.out))
     shown = found.as_json()
@@ -60,13 +69,6 @@ def run(args: argparse.Namespace) -> int:
     if notes or not found.complete:
         return _INCOMPLETE
     return 0 if found.clean else _DIFFERENT
-
-
-def _typed(given: str) -> tuple[str, str]:
-    column, mark, kind = given.rpartition("=")
-    if not mark or not column:
-        raise BadInput(f"--type {given!r} is not like COLUMN=TYPE")
-    return column, kind
 
 
 def _warehouse(book: str | None) -> Warehouse:

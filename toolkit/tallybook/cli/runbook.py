@@ -6,19 +6,20 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from tallybook.cli import output
+from tallybook.cli import output, scheduling
 from tallybook.errors import BadInput
 
 if TYPE_CHECKING:
     from tallybook.runbook import Runbook, RunResult
+    from tallybook.runbook.parameters import Parameter
 
-HELP = "list runbooks, or run one and leave a report"
+HELP = "list runbooks, run one and leave a report, or run them by a schedule"
 _EPILOG = "looks in ./runbooks, else in those that tallybook carries"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The two actions and their options."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="list|run")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="list|run|schedule")
     listing = actions.add_parser("list", help="names, questions and parameters", epilog=_EPILOG)
     output.add_json(listing)
     running = actions.add_parser("run", help="run one", epilog=_EPILOG)
@@ -34,10 +35,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     running.add_argument("--out", metavar="DIR", help="default ./tallybook-out/<node>")
     output.add_book(running)
     output.add_json(running)
+    scheduling.add(actions.add_parser("schedule", help=scheduling.HELP))
 
 
 def run(args: argparse.Namespace) -> int:
-    """List, or run and answer with the status of the run."""
+    """List, keep the schedule, or run and answer with the status of the run."""
+    if args.action == "schedule":
+        return scheduling.run(args)
     return _list(args) if args.action == "list" else _run(args)
 
 
@@ -86,7 +90,9 @@ def _described(one: Runbook) -> dict[str, object]:
         {
             "name": parameter.name,
             "kind": parameter.kind,
-            "default": parameter.shown(parameter.default),
+            "bounds": parameter.bounds.told,
+            "required": parameter.required,
+            "default": parameter.default,
             "meaning": parameter.meaning,
         }
         for parameter in one.parameters
@@ -103,11 +109,15 @@ def _lines(known: list[Runbook]) -> list[str]:
     lines = []
     for one in known:
         lines += [one.name, f"  {one.question}"]
-        lines += [
-            f"  -p {parameter.name}={parameter.shown(parameter.default)}  {parameter.meaning}"
-            for parameter in one.parameters
-        ]
+        lines += [f"  {_parameter(parameter)}" for parameter in one.parameters]
     return lines or ["no runbooks"]
+
+
+def _parameter(one: Parameter) -> str:
+    """A parameter as it is typed, with its bounds and its meaning."""
+    default = one.kind.upper() if one.required else "" if one.default is None else one.default
+    bounds = f"[{one.bounds.told}] " if one.bounds.told else ""
+    return f"-p {one.name}={default}  {bounds}{one.meaning}"
 
 
 def _told(result: RunResult) -> str:

@@ -57,8 +57,8 @@ class Note:
             "severity": self.severity,
             "title": self.title,
             "ids": [],
-            "detail": " · ".join([f"{self.since} to {self.until}", *filter(None, [rest])]),
-            "command": "",
+            "evidence": " · ".join([f"{self.since} to {self.until}", *filter(None, [rest])]),
+            "action": "",
         }
 
     def cells(self) -> list[dict[str, Any]]:

@@ -73,7 +73,7 @@ def prepare(out: Path, port: int | None) -> Place:
     return place
 
 
-def serve(place: Place, book: Path, *, browser: bool, ready: Callable[[str], None]) -> None:
+def serve(place: Place, book: Path | str, *, browser: bool, ready: Callable[[str], None]) -> None:
     """Run the server until it ends; ``ready`` is told the URL once it answers.
 
     Raises TallybookError where it does not come up; KeyboardInterrupt (Ctrl-C, SIGTERM) passes
@@ -157,11 +157,11 @@ def _write_scripts(place: Place, log: object) -> None:
 
 @contextmanager
 def _started(
-    place: Place, book: Path, browser: bool, log: object
+    place: Place, book: Path | str, browser: bool, log: object
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A server in a session of its own, so that Ctrl-C reaches us first; ended on the way out."""
     own = {"JUPYTER_TOKEN": place.token, "JUPYTER_PREFER_ENV_PATH": "1"}
-    own |= {offline.OUT: str(place.out), "TALLYBOOK_BOOK": str(book.resolve())}
+    own |= {offline.OUT: str(place.out), "TALLYBOOK_BOOK": str(book)}
     server = subprocess.Popen(
         _command(place, browser),
         env={**os.environ, **TABLES, **own},

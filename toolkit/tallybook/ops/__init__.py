@@ -18,9 +18,11 @@ laptop. It rests on five steps:
 Each question is a function here that takes the warehouse, most a ``Span`` of time too, and gives
 a Polars frame: ``overview``, ``throughput``, ``latency``, ``compare``, ``outcomes``,
 ``lease_states``, ``double_runs``, ``backlog`` (with ``advice`` in words), ``settings_review``,
-``trace``, ``cache_as_of``, ``compare_cache``, ``cache_parity``. A detector (``answer_lost``,
+``trace``, ``cache_as_of``, ``compare_cache``, ``cache_parity``, ``dead_letters``, ``log_parts``;
+``coverage`` says whether a question could have found anything. A detector (``answer_lost``,
 ``dead``, …) gives one row a job that it finds; ``findings`` turns them into what a runbook says.
-``reconcile`` compares two tables, or the cache with an export. ``charts`` draws.
+``reconcile`` compares two tables, or the cache with an export. ``charts`` draws. Where a log cannot
+speak of a thing, ``or_silence`` says so in place of its rows.
 
 Everything heavy (DuckDB, Polars, Altair) loads at first use: ``from tallybook import ops`` is free.
 """
@@ -31,6 +33,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tallybook.ops import charts as charts
     from tallybook.ops import findings as findings
+    from tallybook.ops import letters as letters
+    from tallybook.ops import weeks as weeks
+    from tallybook.ops.advised import oldest_due as oldest_due
     from tallybook.ops.backlogs import Advice as Advice
     from tallybook.ops.backlogs import advice as advice
     from tallybook.ops.backlogs import backlog as backlog
@@ -38,6 +43,8 @@ if TYPE_CHECKING:
     from tallybook.ops.cached import cache_parity as cache_parity
     from tallybook.ops.cached import compare_cache as compare_cache
     from tallybook.ops.cached import surviving_cache as surviving_cache
+    from tallybook.ops.covering import Coverage as Coverage
+    from tallybook.ops.covering import coverage as coverage
     from tallybook.ops.detectors import answer_lost as answer_lost
     from tallybook.ops.detectors import dead as dead
     from tallybook.ops.detectors import delivered_twice as delivered_twice
@@ -46,9 +53,15 @@ if TYPE_CHECKING:
     from tallybook.ops.detectors import open_jobs as open_jobs
     from tallybook.ops.detectors import retried as retried
     from tallybook.ops.findings import Finding as Finding
+    from tallybook.ops.health import clock_moves as clock_moves
+    from tallybook.ops.health import growth as growth
+    from tallybook.ops.health import log_parts as log_parts
+    from tallybook.ops.health import repairs as repairs
     from tallybook.ops.leases import double_runs as double_runs
     from tallybook.ops.leases import lease_states as lease_states
+    from tallybook.ops.leases import releasable as releasable
     from tallybook.ops.leases import stuck_leases as stuck_leases
+    from tallybook.ops.letters import dead_letters as dead_letters
     from tallybook.ops.opening import open_warehouse as open
     from tallybook.ops.periods import compare as compare
     from tallybook.ops.periods import halves as halves
@@ -59,12 +72,15 @@ if TYPE_CHECKING:
     from tallybook.ops.questions import trace as trace
     from tallybook.ops.reconciling import Reconciliation as Reconciliation
     from tallybook.ops.reconciling import reconcile as reconcile
+    from tallybook.ops.reconciling import reconcile_cache as reconcile_cache
     from tallybook.ops.reviewing import settings_review as settings_review
+    from tallybook.ops.silence import or_silence as or_silence
     from tallybook.ops.warehouse import Warehouse as Warehouse
     from tallybook.ops.windows import Span as Span
 
 _PLACES = {
     "Advice": "backlogs:Advice",
+    "Coverage": "covering:Coverage",
     "Finding": "findings:Finding",
     "Reconciliation": "reconciling:Reconciliation",
     "Span": "windows:Span",
@@ -75,32 +91,45 @@ _PLACES = {
     "cache_as_of": "cached:cache_as_of",
     "cache_parity": "cached:cache_parity",
     "charts": "charts:",
+    "clock_moves": "health:clock_moves",
     "compare": "periods:compare",
     "compare_cache": "cached:compare_cache",
+    "coverage": "covering:coverage",
     "dead": "detectors:dead",
+    "dead_letters": "letters:dead_letters",
     "delivered_twice": "detectors:delivered_twice",
     "double_runs": "leases:double_runs",
     "expired_leases": "detectors:expired_leases",
     "findings": "findings:",
+    "growth": "health:growth",
     "halves": "periods:halves",
     "late_settles": "detectors:late_settles",
     "latency": "questions:latency",
     "lease_states": "leases:lease_states",
+    "letters": "letters:",
+    "log_parts": "health:log_parts",
+    "oldest_due": "advised:oldest_due",
     "open": "opening:open_warehouse",
     "open_jobs": "detectors:open_jobs",
+    "or_silence": "silence:or_silence",
     "outcomes": "questions:outcomes",
     "overview": "questions:overview",
     "reconcile": "reconciling:reconcile",
+    "reconcile_cache": "reconciling:reconcile_cache",
+    "releasable": "leases:releasable",
+    "repairs": "health:repairs",
     "retried": "detectors:retried",
     "settings_review": "reviewing:settings_review",
     "stuck_leases": "leases:stuck_leases",
     "surviving_cache": "cached:surviving_cache",
     "throughput": "questions:throughput",
     "trace": "questions:trace",
+    "weeks": "weeks:",
 }
 
 __all__ = [
     "Advice",
+    "Coverage",
     "Finding",
     "Reconciliation",
     "Span",
@@ -111,28 +140,40 @@ __all__ = [
     "cache_as_of",
     "cache_parity",
     "charts",
+    "clock_moves",
     "compare",
     "compare_cache",
+    "coverage",
     "dead",
+    "dead_letters",
     "delivered_twice",
     "double_runs",
     "expired_leases",
     "findings",
+    "growth",
     "halves",
     "late_settles",
     "latency",
     "lease_states",
+    "letters",
+    "log_parts",
+    "oldest_due",
     "open",
     "open_jobs",
+    "or_silence",
     "outcomes",
     "overview",
     "reconcile",
+    "reconcile_cache",
+    "releasable",
+    "repairs",
     "retried",
     "settings_review",
     "stuck_leases",
     "surviving_cache",
     "throughput",
     "trace",
+    "weeks",
 ]
 
 

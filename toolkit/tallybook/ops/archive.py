@@ -64,8 +64,9 @@ def as_json(entry: Entry) -> bytes:
     return (json.dumps(asdict(entry), indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def read(path: Path) -> Entry | None:
+def read(path: Path, sizes: Mapping[str, int] | None = None) -> Entry | None:
     """The entry in a file; None where it is none of this version, or without its Parquet."""
+    rows = path.with_suffix(".parquet")
     try:
         raw = json.loads(path.read_bytes())
         if raw["v"] != VERSION:
@@ -73,15 +74,21 @@ def read(path: Path) -> Entry | None:
         raw["opening"] = Opening(**raw["opening"])
         raw["quarantine"] = [BadLine(**line) for line in raw["quarantine"]]
         entry = Entry(**raw)
-        there = path.with_suffix(".parquet").stat().st_size == entry.parquet_bytes
+        size = rows.stat().st_size if sizes is None else sizes.get(rows.name)
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None
-    return entry if there else None
+    return entry if size == entry.parquet_bytes else None
 
 
-def usable(folder: Path, place: Layout, paths: Sequence[Path]) -> dict[str, Entry]:
-    """The entries to be read instead of the segments in ``paths``, or where those were pruned."""
-    found = [entry for entry in map(read, sorted(folder.glob("*.json"))) if entry]
+def usable(
+    folder: Path, place: Layout, paths: Sequence[Path], sizes: Mapping[str, int] | None = None
+) -> dict[str, Entry]:
+    """The entries to be read instead of the segments in ``paths``, or where those were pruned.
+
+    ``sizes`` are those of the Parquet files by name, where these do not lie in ``folder``.
+    """
+    known = (read(path, sizes) for path in sorted(folder.glob("*.json")))
+    found = [entry for entry in known if entry]
     files = {segment_name(path): path for path in paths}
     ends = pruned_ends(place)
     return {entry.segment: entry for entry in found if _counts(entry, place, files, ends)}
@@ -113,6 +120,22 @@ def attach(
     """Make the table `archived`; the files that hold the rows of ``entries``."""
     connection.execute(statements.model("archived"))
     kept = [entry for entry in entries if entry.rows]
-    rows = [[getattr(entry, name) for name in _SPAN] for entry in kept]
-    history.fill(connection, "archived", rows)
+    note(connection, kept)
     return [str(parquet(folder, one.segment)) for one in kept]
+
+
+def note(connection: duckdb.DuckDBPyConnection, entries: Iterable[Entry]) -> None:
+    """Add the spans of entries with rows to the table `archived`."""
+    rows = [[getattr(entry, name) for name in _SPAN] for entry in entries if entry.rows]
+    history.fill(connection, "archived", rows)
+
+
+def attach_nodes(
+    connection: duckdb.DuckDBPyConnection, files: Sequence[str], *, remote: bool = False
+) -> None:
+    """Make the macro `archived_rows`: the rows of ``files``, or of `remote_archive`, with the
+    positions and nodes that the table `openings` gives their segments."""
+    connection.execute("set variable archive_files = ?", [list(files)])
+    name = "archived_rows_remote" if remote else "archived_rows"
+    model = statements.model(name)
+    connection.execute("create or replace macro archived_rows() as table " + model)

@@ -1,25 +1,36 @@
 """Findings: what a runbook says at its end, each with the ids that it is about.
 
 A function a runbook; each calls the detectors, so that what is shown and what is said agree.
+Those of the backlog, the settings, the dead letters, the log and the week lie beside their
+questions.
 Severity is ``info`` (as it should be, or absorbed), ``warning`` (look at it) or ``problem``
 (somebody must act). A run with nothing above ``info`` is clean.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 import polars
 
-from tallybook.ops import cached, detectors
+from tallybook.ops import cached, detectors, questions
 from tallybook.ops import leases as leases_
-from tallybook.ops.reconciling import Reconciliation
+from tallybook.ops.advised import backlog, settings_review
+from tallybook.ops.finding import Finding, Severity
+from tallybook.ops.health import findings as log_health
+from tallybook.ops.letters import findings as dead_letters
+from tallybook.ops.reconciling import Reconciliation, Untold
+from tallybook.ops.thresholds import DEFAULTS, StuckLeases, ThroughputLatency
 from tallybook.ops.warehouse import Warehouse
+from tallybook.ops.weeks import findings as weekly_review
 from tallybook.ops.windows import WHOLE, Instant, Span
 from tallybook.ops.wording import command, counted
 
-Severity = Literal["info", "warning", "problem"]
+__all__ = [
+    "Finding", "backlog", "cache_rebuild", "dead_letters", "incomplete", "log_health", "reconcile",
+    "settings_review", "stuck_leases", "throughput_latency", "weekly_review",
+]  # fmt: skip
 
 _NAMED = 3
 _APART = {
@@ -30,20 +41,13 @@ _APART = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One kind of thing that was found. ``ids`` are idempotency keys or cache keys, in order."""
-
-    kind: str
-    severity: Severity
-    title: str
-    ids: tuple[str, ...] = ()
-    detail: str = ""
-    command: str = ""
-
-
-def throughput_latency(warehouse: Warehouse, span: Span = WHOLE) -> list[Finding]:
-    """Lost answers, retries, dead letters, double deliveries, open jobs, metrics that disagree.
+def throughput_latency(
+    warehouse: Warehouse,
+    span: Span = WHOLE,
+    thresholds: ThroughputLatency = DEFAULTS.throughput_latency,
+) -> list[Finding]:
+    """Lost answers, retries, dead letters, double deliveries, open jobs, metrics that disagree, and
+    where thresholds are set, jobs that take longer.
 
     Those of the span, but for the metrics, which says so.
     """
@@ -60,21 +64,29 @@ def throughput_latency(warehouse: Warehouse, span: Span = WHOLE) -> list[Finding
               "key", detectors.delivered_twice(warehouse, span)),
         _jobs(warehouse, "open_jobs", "warning", "Jobs that have not ended",
               detectors.open_jobs(warehouse, span), still_open),
+        *_slow(warehouse, span, thresholds),
         _metrics(warehouse.metrics_gap(), whole=not span.narrow),
     ]  # fmt: skip
     jobs = _arrived(warehouse, span, "jobs")
     return _or_clean(found, "Every job ended at its first try" if jobs else "No job arrived", span)
 
 
-def stuck_leases(warehouse: Warehouse, span: Span = WHOLE, *, at: Instant = None) -> list[Finding]:
+def stuck_leases(
+    warehouse: Warehouse,
+    span: Span = WHOLE,
+    thresholds: StuckLeases = DEFAULTS.stuck_leases,
+    *,
+    at: Instant = None,
+) -> list[Finding]:
     """Leases that were taken from their holder, late results, and leases that ended just so.
 
     Those of the span, as of its end; with ``at`` as of that instant.
     """
     span = replace(span, until=at) if at else span
+    _, end = questions.reach(warehouse, span)
     late = leases_.stuck_leases(warehouse, span).filter(polars.col("how") == "late")
     found = [
-        _stuck(warehouse, detectors.expired_leases(warehouse, span)),
+        _stuck(warehouse, _overdue(detectors.expired_leases(warehouse, span), thresholds, end)),
         _jobs(warehouse, "late_settle_refused", "warning", "Results refused because their lease "
               "was over", detectors.late_settles(warehouse, span)),
         _jobs(warehouse, "settled_late", "info", "Jobs settled after the end of their lease, "
@@ -112,8 +124,12 @@ def cache_rebuild(warehouse: Warehouse, *, as_of: Instant = None) -> list[Findin
     return _or_clean(found, "The log holds no cache entry")
 
 
-def reconcile(reconciliation: Reconciliation) -> list[Finding]:
+def reconcile(reconciliation: Reconciliation | Untold) -> list[Finding]:
     """What differs between the two sides of a reconciliation."""
+    if isinstance(reconciliation, Untold):
+        told = "two files can be compared"
+        compared = "tallybook reconcile EXPORT --local FILE"
+        return [Finding("clean", "info", reconciliation.words, evidence=told, action=compared)]
     found = [
         _status(reconciliation, "differs", "changed", "Rows that differ"),
         _status(reconciliation, "only_local", "missing", "Rows that are missing in the export"),
@@ -180,6 +196,28 @@ def _stuck(warehouse: Warehouse, rows: polars.DataFrame) -> Finding | None:
     told = rows.with_columns(detail=polars.Series(words, dtype=polars.String))
     title = "Jobs with a lease that its holder did not end"
     return _jobs(warehouse, "stuck_lease", severity, title, told)
+
+
+def _overdue(rows: polars.DataFrame, thresholds: StuckLeases, end: datetime) -> polars.DataFrame:
+    """The stuck leases without those that are overdue for so short that it is borne."""
+    borne = polars.col("locked_until") > end - timedelta(seconds=thresholds.overdue_s)
+    return rows.filter(~((polars.col("how") == "overdue") & borne))
+
+
+def _slow(warehouse: Warehouse, span: Span, thresholds: ThroughputLatency) -> list[Finding]:
+    """A finding a measure of which 95 of 100 jobs take longer than its threshold."""
+    borne = {name: getattr(thresholds, f"{name}_p95_s") for name in questions.MEASURES}
+    if not any(borne.values()):
+        return []
+    row = questions.latency(warehouse, replace(span, every="")).row(0, named=True)
+    act = command(warehouse.book, "analyze", "latency", "--by", "topic")
+    found = [(name, row[f"{name}_p95_s"], row["n"]) for name in borne if borne[name]]
+    return [
+        Finding("slow", "problem", f"Jobs {name} longer than {borne[name]:g} s", (name,),
+                f"95 of 100 of {counted(n, 'job')} took up to {took:,.3f} s", act)
+        for name, took, n in found
+        if took is not None and took > borne[name]
+    ]  # fmt: skip
 
 
 def _metrics(rows: polars.DataFrame, *, whole: bool) -> Finding | None:

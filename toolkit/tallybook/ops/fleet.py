@@ -6,43 +6,30 @@ told in ``nodes`` and ``notes`` and takes no other with it. A segment that lies 
 book that was copied) is read once.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import polars
 
 from tallybook import layout
-from tallybook.errors import BadInput, TallybookError
 from tallybook.layout import Layout, segment_name
-from tallybook.ops import marks, openings, statements
+from tallybook.ops import archive, marks, openings, statements
+from tallybook.ops import past as pasts
 from tallybook.ops.imports import stored
 from tallybook.ops.imports.stored import Import
 from tallybook.ops.imports.writing import Record
 from tallybook.ops.marks import Mark
-from tallybook.ops.past import Place
+from tallybook.ops.nodes import Node
+from tallybook.ops.past import Cut, Place
 from tallybook.ops.survey import Survey
 from tallybook.ops.warehouse import Warehouse
 from tallybook.ops.wording import counted
 
-MARK = "node="
 _NODES: dict[str, Any] = {"node_id": polars.String, "status": polars.String, "events": polars.Int64,
           "jobs": polars.Int64, "first_at": polars.Datetime("us", "UTC"),
           "last_at": polars.Datetime("us", "UTC"), "note": polars.String}  # fmt: skip
-
-
-@dataclass(slots=True)
-class Node:
-    """One node of a fleet: its book, its segments, or why there are none."""
-
-    name: str
-    place: Layout
-    paths: list[Path] = field(default_factory=list)
-    imported: Record | None = None
-    status: str = "whole"
-    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,53 +41,6 @@ class FleetLayout(Layout):
     def manifest(self, segment: str) -> Path:
         """The manifest of a segment, in the book of its node."""
         return self.owners[segment].place.manifest(segment)
-
-
-def nodes_in(root: Path) -> list[Node]:
-    """The nodes of a folder, by name; empty where it has no folder ``node=…``."""
-    return [node_at(path.name.removeprefix(MARK), path) for path in sorted(root.glob(f"{MARK}*"))
-            if path.is_dir()]  # fmt: skip
-
-
-def listed(books: Iterable[str | Path]) -> list[Node]:
-    """Books that are named one by one; raises BadInput where two have one name."""
-    nodes = [node_at(path.resolve().name.removeprefix(MARK), path) for path in map(Path, books)]
-    names = [node.name for node in nodes]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise BadInput(f"two books are named {twice[0]}: nodes are told apart by their folders")
-    for node in nodes:
-        layout.require_readable_book(node.place.root)
-    return nodes
-
-
-def chosen(nodes: Sequence[Node], pattern: str) -> list[Node]:
-    """The nodes whose name fits ``pattern``; raises BadInput where none does."""
-    found = [node for node in nodes if fnmatchcase(node.name, pattern)]
-    if not found:
-        some = ", ".join(node.name for node in nodes[:5])
-        raise BadInput(f"no node is named like {pattern!r}; there are {some}")
-    return found
-
-
-def node_at(name: str, root: Path, *, in_place: bool = True) -> Node:
-    """The node whose book is ``root``; its status and note say what is wrong with it, if anything.
-
-    Where events are not ``in_place``, those of an imported log are not looked for.
-    """
-    node = Node(name, Layout(root))
-    try:
-        if not layout.is_book(root):
-            return replace(node, status="no book", note="the folder has no log/ in it")
-        imported = stored.read(node.place, in_place=in_place)
-        paths = [path for path in node.place.segments() if path.stat().st_size]
-    except OSError as error:
-        return replace(node, status="unreadable", note=f"{error.filename}: {error.strerror}")
-    except TallybookError as error:
-        return replace(node, status="unreadable", note=str(error))
-    if not paths and not imported:
-        return replace(node, status="empty", note="its log has no events")
-    return replace(node, paths=paths, imported=imported)
 
 
 class Fleet(Warehouse):
@@ -119,26 +59,56 @@ class Fleet(Warehouse):
     def _place(self, book: Path) -> Layout:
         owners = self._owners
         for node in self._nodes:
-            kept = [path for path in node.paths if self._is_first(path, node, owners)]
-            if node.paths and not kept:
+            had = bool(node.segments)
+            own = {name for name in node.segments if self._is_first(name, node, owners)}
+            node.paths = [path for path in node.paths if segment_name(path) in own]
+            node.entries = [entry for entry in node.entries if entry.segment in own]
+            if had and not own:
                 node.status, node.note = "copy", "another node holds the same segments"
-            node.paths = kept
         return FleetLayout(book, owners)
 
-    def _is_first(self, path: Path, node: Node, owners: dict[str, Node]) -> bool:
-        owner = owners.setdefault(segment_name(path), node)
+    def _is_first(self, segment: str, node: Node, owners: dict[str, Node]) -> bool:
+        owner = owners.setdefault(segment, node)
         if owner is not node:
-            told = f"node {node.name} holds {segment_name(path)} of node {owner.name} too"
+            told = f"node {node.name} holds {segment} of node {owner.name} too"
             self._copies.append(f"{told}: it is read once")
         return owner is node
 
     def _survey(self, out: Path | None, folder: Path | None) -> Survey:
         begun = [replace(opening, node_id=node.name) for node in self._nodes
-                 for opening in openings.read(node.paths)]  # fmt: skip
+                 for opening in (*openings.read(node.paths),
+                                 *(entry.opening for entry in node.entries))]  # fmt: skip
         target = layout.out_dir(out, "fleet")
         paths = [path for node in self._nodes for path in node.paths]
         ordered = openings.ordered(begun)
         return Survey("fleet", target, folder or layout.archive_dir(target), paths, ordered, [], [])
+
+    def _attach(self) -> None:
+        """Archives are read where they lie; positions and nodes are those of the fleet."""
+        for rows in ("archived_rows", "imported_rows"):
+            self._connection.execute(
+                f"create macro {rows}() as table " + statements.model("no_rows")
+            )
+        self._entries = [entry for node in self._nodes for entry in node.entries]
+        archive.note(self._connection, self._entries)
+        self._attach_archives()
+        self._attach_imports()
+
+    def _attach_archives(self) -> None:
+        self._archive_files = [
+            str(archive.parquet(node.archive, entry.segment))
+            for node in self._nodes
+            for entry in node.entries
+            if entry.rows
+        ]
+        if self._archive_files:
+            archive.attach_nodes(self._connection, self._archive_files)
+
+    def _attach_imports(self) -> None:
+        stored.attach(self._connection, self._imported, whole=False)
+
+    def _stored(self) -> str:
+        return "stored_nodes"
 
     @property
     def imported(self) -> Record | None:
@@ -153,7 +123,7 @@ class Fleet(Warehouse):
         found: list[Mark] = []
         unasked: list[str] = []
         for node in self._nodes:
-            seen, told = marks.read(node.place) if node.paths else ([], [])
+            seen, told = marks.read(node.place) if node.segments else ([], [])
             found += seen
             unasked += [f"node {node.name}: {one}" for one in told]
         return found, unasked
@@ -173,18 +143,20 @@ class Fleet(Warehouse):
     def _require_events(self) -> None:
         """A fleet without one event is empty, and its nodes say why."""
 
-    def as_of(self, instant: Place) -> Self:
-        """Raises BadInput: the clocks of nodes differ, so a fleet has no order of its events."""
-        raise BadInput(
-            f"as of {instant}: a fleet has no one order of its events; ask one of its nodes"
-        )
+    def _cut(self, instant: Place) -> Cut:
+        """A time alone cuts all nodes, each by its own clock."""
+        return pasts.find_in_nodes(self._connection, instant)
 
     # what a notebook asks
 
     @property
     def silent(self) -> Mapping[str, str]:
-        """What can be asked of a node alone."""
-        return {
+        """What can be asked of a node alone, and what none of the nodes can say."""
+        told = [stored.silent(node.imported) if node.imported else {}
+                for node in self._nodes if node.segments or node.imported]  # fmt: skip
+        common = {what: words for what, words in (told[0] if told else {}).items()
+                  if all(what in other for other in told)}  # fmt: skip
+        return common | {
             "state": "a fleet has no state.db: compare the cache of one node",
             "settings": "a fleet has no settings: each node has its own",
         }
@@ -225,7 +197,7 @@ class Fleet(Warehouse):
         } | self._holed()
         rows = []
         for node in self._nodes:
-            status = "incomplete" if node.name in lost and node.paths else node.status
+            status = "incomplete" if node.name in lost and node.segments else node.status
             counts = found.get(node.name, (0, 0, None, None))
             rows.append((node.name, status, *counts, node.note or None))
         return polars.DataFrame(rows, schema=_NODES, orient="row")

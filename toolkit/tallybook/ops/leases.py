@@ -68,6 +68,15 @@ def lease_states(
     )
 
 
+def releasable(leases: polars.DataFrame) -> list[str]:
+    """The jobs of ``lease_states`` whose lease is still open and will not be ended by its holder:
+    orphan or expired."""
+    left = leases.filter(
+        polars.col("status").is_in(["orphan", "expired"]) & polars.col("ended_at").is_null()
+    )
+    return [str(job_id) for job_id in left["job_id"].unique(maintain_order=True)]
+
+
 def double_runs(warehouse: Warehouse, span: Span = WHOLE) -> polars.DataFrame:
     """One row a pair of runs of one job that overlapped: both leases, workers and intervals,
     overlap_s, winner_token and winner_settle (whose settle was taken), refused_tokens, evidence

@@ -42,11 +42,21 @@ def spill_folder(out: Path, text_bytes: int) -> TemporaryDirectory[str] | None:
         return None
     try:
         out.mkdir(parents=True, exist_ok=True)
-        for left in _left_by_the_dead(out):
-            shutil.rmtree(left, ignore_errors=True)
-        return TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-", dir=out)
+        sweep(out)
+        return TemporaryDirectory(prefix=prefix(), dir=out)
     except OSError:
         return None
+
+
+def prefix() -> str:
+    """How the name of a folder to spill to begins; ``sweep`` knows by it whose it is."""
+    return f"{PREFIX}{os.getpid()}-"
+
+
+def sweep(out: Path) -> None:
+    """Remove what processes that died left in ``out``."""
+    for left in _left_by_the_dead(out):
+        shutil.rmtree(left, ignore_errors=True)
 
 
 def _left_by_the_dead(out: Path) -> Iterator[Path]:

@@ -1,20 +1,19 @@
 """``ops.open``: one book, a list of books, a folder of nodes, or a bucket of them."""
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tallybook import layout
 from tallybook.errors import BadInput
-from tallybook.ops import buckets, fleet
+from tallybook.ops import buckets
+from tallybook.ops import nodes as nodes_of
 from tallybook.ops.fleet import Fleet
 from tallybook.ops.past import Place
 from tallybook.ops.warehouse import Warehouse
 from tallybook.ops.windows import Instant
 
 Books = str | Path | Sequence[str | Path] | None
-_REMOTE = re.compile(r"^(s3|gs|gcs):/+")
 
 
 def open_warehouse(
@@ -59,12 +58,12 @@ def _many(
     if book is not None and not isinstance(book, str | Path):
         if not book:
             raise BadInput("an empty list of books: name at least one")
-        return Fleet(Path(book[0]).parent, fleet.chosen(fleet.listed(book), pattern), out)
-    if book and _REMOTE.match(str(book)):
-        return buckets.open_bucket(
-            _REMOTE.sub(r"\1://", str(book)), out, pattern, since, until, storage or {}
-        )
+        found = nodes_of.chosen(nodes_of.listed(book), pattern)
+        return Fleet(Path(book[0]).parent, found, out)
     root = layout.find_book(book)
-    if layout.is_book(root) or not (nodes := fleet.nodes_in(root)):
-        return None
-    return Fleet(root, fleet.chosen(nodes, pattern), out)
+    if layout.is_bucket(root):
+        url = str(layout.require_readable(root))
+        return buckets.open_bucket(url, out, pattern, since, until, storage or {})
+    if layout.is_fleet(root):
+        return Fleet(root, nodes_of.chosen(nodes_of.nodes_in(root), pattern), out)
+    return None

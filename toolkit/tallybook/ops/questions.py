@@ -16,11 +16,18 @@ MEASURES = ("wait", "run", "total")
 _PERCENTILES = ("p50", "p90", "p95", "p99")
 # Above so many jobs their times are ranked by a plan that spills to disk.
 MOST_IN_MEMORY = 8_000_000
+_UNTOLD = {"cache": "cache_keys", "workers": "workers"}
 
 
 def overview(warehouse: Warehouse) -> polars.DataFrame:
-    """One row: events, jobs by status, workers, keys, first_at, last_at, span_s."""
-    return warehouse.frame("overview")
+    """One row: events, jobs by status, workers, keys, first_at, last_at, span_s.
+
+    Of an imported log that says nothing of a cache, or names no workers, these are null.
+    """
+    frame = warehouse.frame("overview")
+    untold = [name for what, name in _UNTOLD.items() if what in warehouse.silent]
+    return frame.with_columns(polars.lit(None).cast(frame.schema[name]).alias(name)
+                              for name in untold)  # fmt: skip
 
 
 def throughput(

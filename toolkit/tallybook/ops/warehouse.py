@@ -22,7 +22,7 @@ from tallybook.ops.imports.writing import Record
 from tallybook.ops.interrupts import interruptible
 from tallybook.ops.judge import Verdict, require_own_log
 from tallybook.ops.marks import Mark
-from tallybook.ops.past import Place
+from tallybook.ops.past import Cut, Place
 from tallybook.ops.survey import Survey, survey
 from tallybook.ops.wording import counted
 
@@ -101,9 +101,8 @@ class Warehouse:
 
     def _make_models(self) -> None:
         self._set_variables()
-        name = "stored" if self._archive_files else "stored_lines"
-        name = "stored_imports" if self._imported else name
-        self._connection.execute("create macro stored() as table " + statements.model(name))
+        model = statements.model(self._stored())
+        self._connection.execute("create macro stored() as table " + model)
         for model in ("events", *statements.FOLDED):
             self._connection.execute(f"create view {model} as " + statements.model(model))
 
@@ -129,6 +128,14 @@ class Warehouse:
 
     # what a fleet has other than one book
 
+    def _stored(self) -> str:
+        """The model of all rows."""
+        name = "stored" if self._archive_files else "stored_lines"
+        return "stored_imports" if self._imported else name
+
+    def _cut(self, instant: Place) -> Cut:
+        return pasts.find(self._connection, instant)
+
     def _place(self, book: Path) -> Layout:
         return layout.require_readable_book(book)
 
@@ -140,7 +147,7 @@ class Warehouse:
         return [(found.node_id, found, str(self._at.log / found.events_file))] if found else []
 
     def _attach(self) -> None:
-        stored.attach(self._connection, self._imported, whole=self.imported is not None)
+        stored.attach(self._connection, self._imported, whole=True)
 
     def _marks_of(self) -> tuple[list[Mark], list[str]]:
         return marks.read(self._at)
@@ -180,7 +187,7 @@ class Warehouse:
         """
         past = copy(self)
         with interruptible():
-            cut = pasts.find(self._connection, instant)
+            cut = self._cut(instant)
             past._connection = self._connection.cursor()
             past._spill = past._present = None
             past._set_variables()
@@ -279,7 +286,7 @@ class Warehouse:
     @property
     def silent(self) -> Mapping[str, str]:
         """What an imported log cannot say, each with its sentence: cache, leases, workers, …"""
-        return self.imported.silent if self.imported else {}
+        return stored.silent(self.imported) if self.imported else {}
 
     def metrics_gap(self) -> polars.DataFrame:
         """One row a worker and count that the metrics and the log tell differently."""

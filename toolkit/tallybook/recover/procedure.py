@@ -17,6 +17,7 @@ from tallybook.recover.rebuild import Rebuilt, look, rebuild
 
 _LOOKS = 3
 _NOTHING = "The log of another system holds no cache and no queue: there is nothing to rebuild."
+_OF_NODES = "A fleet has no state.db: rebuild that of a node, with --book FLEET/node=NAME."
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,8 @@ class Paper:
 
 def plan(book: Path) -> Paper:
     """What a rebuild of ``book`` would bring; nothing is changed."""
-    if _is_imported(book):
-        return Paper(None, _NOTHING)
+    if told := _untold(book):
+        return Paper(None, told)
     return Paper(look(book)[0])
 
 
@@ -72,8 +73,11 @@ def _holds(certificate: Certificate | None) -> bool:
     return state is not None and certificate is not None and state.parity == certificate.parity
 
 
-def _is_imported(book: Path) -> bool:
-    return Layout(book).imported.exists()
+def _untold(book: Path) -> str:
+    """Why there is nothing to rebuild; empty for a book."""
+    if layouts.is_bucket(book) or layouts.is_fleet(book):
+        return _OF_NODES
+    return _NOTHING if Layout(book).imported.exists() else ""
 
 
 def findings(book: Path, paper: Paper) -> list[Finding]:
@@ -86,10 +90,17 @@ def findings(book: Path, paper: Paper) -> list[Finding]:
         _found("unknown_keys", "Keys whose value may be old", told.unknown_keys, paperwork),
         _found("unknown_jobs", "Jobs of which events may be missing", told.unknown_jobs, paperwork),
         _found("payloads_lost", "Jobs whose payload is lost", told.payloads_lost, paperwork),
-        _found("edited", "Segments with lines that were edited",
-               [edit.segment for edit in told.edits], command(book, "log", "verify")),
     ]  # fmt: skip
-    return [one for one in found if one]
+    return [*(one for one in found if one), *edits(book, paper)]
+
+
+def edits(book: Path, paper: Paper) -> list[Finding]:
+    """The segments whose hash chain says that a line was edited; empty where none was."""
+    told = paper.certificate
+    segments = [edit.segment for edit in told.edits] if told else []
+    verify = command(book, "log", "verify")
+    found = _found("edited", "Segments with lines that were edited", segments, verify)
+    return [found] if found else []
 
 
 def _found(kind: str, title: str, ids: list[str], mend: str) -> Finding | None:

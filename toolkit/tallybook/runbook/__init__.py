@@ -12,6 +12,7 @@ by papermill alone, and by ``run``, which is what ``tallybook runbook run`` call
     folder       a place for the run, written aside and renamed at its end
     engine       papermill, in a new kernel of this Python
     answers      the findings that the last cell displayed, and the status they mean
+    tuning       from where on something is a finding: runbooks.toml (called by notebooks)
     choices      what an empty parameter stands for (called by notebooks)
     report       one page: findings first, code folded, no script, no network
                  (drawing and tables make safe what came out of a cell)
@@ -28,20 +29,30 @@ Nothing here reads a log: notebooks ask ``tallybook.ops``. Nothing here writes i
 papermill and Jupyter are imported when a run begins, not before.
 """
 
+from tallybook.ops.finding import Finding, finding
 from tallybook.runbook.answers import Answer, answer
 from tallybook.runbook.catalogue import Runbook, find, listed
 from tallybook.runbook.choices import export_or_sample, job_or_worst
 from tallybook.runbook.runner import EXIT_CODES, RunResult, run
+from tallybook.runbook.trial import Trial, trial
+from tallybook.runbook.tuning import own as own_thresholds
+from tallybook.runbook.tuning import thresholds
 
 __all__ = [
     "EXIT_CODES",
     "Answer",
+    "Finding",
     "RunResult",
     "Runbook",
+    "Trial",
     "answer",
     "export_or_sample",
     "find",
+    "finding",
     "job_or_worst",
     "listed",
+    "own_thresholds",
     "run",
+    "thresholds",
+    "trial",
 ]

@@ -32,24 +32,42 @@ class Finding(Protocol):
         """Idempotency keys or cache keys that it is about."""
 
     @property
-    def detail(self) -> str:
-        """Evidence."""
+    def evidence(self) -> str:
+        """What proves it, in words."""
 
     @property
-    def command(self) -> str:
+    def action(self) -> str:
         """What to type next, or empty."""
+
+
+class Seen(Protocol):
+    """What ``tallybook.ops.coverage`` makes: what a runbook had before it."""
+
+    def as_finding(self) -> Finding:
+        """A note that says whether anything could have been found."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as data."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Findings with the status that they mean; displays itself in Jupyter and carries ``MIME``."""
+    """Findings with the status that they mean; displays itself in Jupyter and carries ``MIME``.
+
+    ``seen`` is what there was to be found anything in, as data; None where nobody said.
+    """
 
     status: str
     findings: tuple[dict[str, Any], ...]
+    seen: dict[str, Any] | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """What findings.json holds."""
+        told = {"status": self.status, "findings": list(self.findings)}
+        return told | ({"seen": self.seen} if self.seen else {})
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
-        carried = {"status": self.status, "findings": list(self.findings)}
-        return {"text/plain": self._text(), "text/html": self._html(), MIME: carried}
+        return {"text/plain": self._text(), "text/html": self._html(), MIME: self.as_json()}
 
     def _text(self) -> str:
         lines = [f"{found['severity']}: {found['title']}" for found in self.findings]
@@ -57,26 +75,32 @@ class Answer:
 
     def _html(self) -> str:
         rows = "".join(_row(found) for found in self.findings)
-        names = ("severity", "finding", "ids", "detail", "next")
+        names = ("severity", "finding", "ids", "evidence", "action")
         head = "".join(f"<th>{name}</th>" for name in names)
         body = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
         return f"<p>status: <strong>{escape(self.status)}</strong></p>{body if rows else ''}"
 
 
 def answer(
-    findings: Iterable[Finding], *, incomplete: Iterable[Finding] = (), complete: bool = True
+    findings: Iterable[Finding],
+    *,
+    incomplete: Iterable[Finding] = (),
+    complete: bool = True,
+    seen: Seen | None = None,
 ) -> Answer:
-    """The answer of a runbook.
+    """The answer of a runbook. Where nothing was found, ``seen`` says whether it could have been.
 
     Any of ``incomplete`` above ``info``, or ``complete`` false, makes the status ``incomplete``
     (exit code 4): the findings are those of what could be read.
     Else any of ``findings`` above ``info`` makes it ``findings`` (1); else it is ``clean`` (0).
     """
-    holes = [_plain(found) for found in incomplete]
     found = [_plain(found) for found in findings]
+    said = {one["title"] for one in found}
+    holes = [hole for hole in map(_plain, incomplete) if hole["title"] not in said]
     status = FINDINGS if _serious(found) else CLEAN
     status = INCOMPLETE if _serious(holes) or not complete else status
-    return Answer(status, (*holes, *found))
+    note = [_plain(seen.as_finding())] if seen and not _serious([*holes, *found]) else []
+    return Answer(status, (*holes, *found, *note), seen.as_json() if seen else None)
 
 
 def carried_by(outputs: Iterable[Mapping[str, Any]]) -> Answer | None:
@@ -88,7 +112,9 @@ def carried_by(outputs: Iterable[Mapping[str, Any]]) -> Answer | None:
         return None
     found = last.get("findings")
     listed = found if isinstance(found, list) else []
-    return Answer(last["status"], tuple(item for item in listed if isinstance(item, dict)))
+    seen = last.get("seen")
+    known = seen if isinstance(seen, dict) else None
+    return Answer(last["status"], tuple(one for one in listed if isinstance(one, dict)), known)
 
 
 def tallied(findings: Sequence[Mapping[str, Any]]) -> str:
@@ -108,8 +134,8 @@ def _plain(found: Finding) -> dict[str, Any]:
         "severity": found.severity,
         "title": found.title,
         "ids": [str(one) for one in found.ids],
-        "detail": found.detail,
-        "command": found.command,
+        "evidence": found.evidence,
+        "action": found.action,
     }
 
 
@@ -117,6 +143,6 @@ def _row(found: Mapping[str, Any]) -> str:
     ids = found["ids"]
     more = f" and {len(ids) - _SHOWN_IDS} more" if len(ids) > _SHOWN_IDS else ""
     shown = ", ".join(ids[:_SHOWN_IDS]) + more
-    cells = (found["severity"], found["title"], shown, found["detail"] or "")
-    command = f"<td><code>{escape(found['command'] or '')}</code></td>"
-    return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + command + "</tr>"
+    cells = (found["severity"], found["title"], shown, found["evidence"] or "")
+    action = f"<td><code>{escape(found['action'] or '')}</code></td>"
+    return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + action + "</tr>"

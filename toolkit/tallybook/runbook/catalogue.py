@@ -17,12 +17,16 @@ SUFFIX = ".ipynb"
 
 @dataclass(frozen=True, slots=True)
 class Runbook:
-    """One procedure: its name, its file, the question it answers, what it can be asked."""
+    """One procedure: its name, its file, the question it answers, what it can be asked.
+
+    ``tagged`` says whether a cell is tagged ``parameters`` at all.
+    """
 
     name: str
     path: Path
     question: str
     parameters: tuple[Parameter, ...]
+    tagged: bool = True
 
     def takes(self, name: str) -> bool:
         """Whether the parameters cell declares ``name``."""
@@ -63,7 +67,8 @@ def read(path: Path) -> Runbook:
         raise BadInput(f"cannot read the runbook {path}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError):
         raise BadInput(f"{path} is no notebook (JSON with cells, nbformat 4)") from None
-    return Runbook(path.stem, path, _question(cells), _declared(cells, path))
+    tagged = [cell for cell in cells if "parameters" in tags_of(cell)]
+    return Runbook(path.stem, path, _question(cells), _declared(tagged, path), bool(tagged))
 
 
 def text_of(cell: Mapping[str, Any]) -> str:
@@ -84,8 +89,7 @@ def _question(cells: list[dict[str, Any]]) -> str:
     return said[0].lstrip("# ") if said else ""
 
 
-def _declared(cells: list[dict[str, Any]], path: Path) -> tuple[Parameter, ...]:
-    tagged = [cell for cell in cells if "parameters" in tags_of(cell)]
+def _declared(tagged: list[dict[str, Any]], path: Path) -> tuple[Parameter, ...]:
     if not tagged:
         return ()
     try:

@@ -14,16 +14,14 @@ if TYPE_CHECKING:
 _EXPORT = Path("exports") / "airports.csv"
 
 
-def export_or_sample(export: str, book: Path) -> Path:
+def export_or_sample(export: str, book: Path) -> Path | None:
     """``export``, or where it is empty the sample's: ``exports/airports.csv`` beside the book.
 
-    Raises BadInput where there is no such file, or where the book can have no cache to compare.
+    None for an imported log: it has no cache to compare, and no export beside it.
+    Raises BadInput where there is no such file.
     """
-    if Layout(book).imported.exists():
-        raise BadInput(
-            f"{book}: an imported log says nothing of a cache, so there is nothing to compare an "
-            "export with; compare two files: tallybook reconcile EXPORT --local FILE"
-        )
+    if not export and Layout(book).imported.exists():
+        return None
     path = Path(export) if export else book.parent / _EXPORT
     if path.is_file():
         return path

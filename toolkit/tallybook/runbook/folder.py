@@ -13,19 +13,21 @@ from typing import Any
 
 from tallybook import settings
 from tallybook.errors import BadInput, TallybookError
-from tallybook.layout import FILE_MODE, FOLDER_MODE, Layout
+from tallybook.layout import FILE_MODE, FOLDER_MODE, Layout, is_bucket, is_fleet
 
 PARTIAL = ".partial"
 LEDGER = "runs.ndjson"
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
-def node_of(book: Path) -> str:
+def node_of(book: Path | str) -> str:
     """The node that wrote ``book``, as a folder name: by its newest segment, else its settings.
 
-    Raises TallybookError where the log cannot be listed.
+    ``fleet`` for a folder or bucket of nodes. Raises TallybookError where the log cannot be listed.
     """
-    layout = Layout(book)
+    if is_bucket(book) or is_fleet(Path(book)):
+        return "fleet"
+    layout = Layout(Path(book))
     try:
         newest = sorted(layout.segments(), key=lambda path: path.stat().st_mtime, reverse=True)
     except OSError as error:

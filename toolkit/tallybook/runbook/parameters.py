@@ -1,11 +1,13 @@
 """Parameters of a notebook: what its ``parameters`` cell declares is what a run may set.
 
-    since = ""        # begin of the window, UTC; empty = the first event
-    every_s = 60      # width of a window
+    since = ""        # [time] begin of the window; empty = the first event
+    every_s = 60      # [1..3600] width of a window
+    topic: str        # the topic; it has no default, so a run must give it
     dry_run = True    # say what would change, change nothing
 
-The literal gives the type, the comment the meaning. Text stays text: 007, 1e5, null and true
-arrive as they were typed where the default is text or None.
+The literal, or else the annotation, gives the type; the comment gives bounds, in brackets, and the
+meaning. Text stays text: 007, 1e5, null and true arrive as they were typed where the default is
+text or None.
 """
 
 from __future__ import annotations
@@ -21,36 +23,48 @@ from difflib import get_close_matches
 from typing import Any
 
 from tallybook.errors import BadInput
+from tallybook.runbook.bounds import FREE, SECRET, Bounds, bounded
 
 _SECRET = re.compile(r"(^|_)(password|passwd|secret|token|credential|api_?key)s?(_|$)", re.I)
-_HIDDEN = "***"
+_KINDS = {bool: "true or false", int: "whole number", float: "number", str: "text"}
+_TYPES = {kind.__name__: kind for kind in _KINDS}
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One declared parameter: ``default`` is a literal and gives the type."""
+    """One declared parameter. ``type`` is bool, int, float or str; ``default`` is of that type or
+    None, which stands for text that is not given; a ``required`` one has none."""
 
     name: str
     default: Any
     meaning: str = ""
+    type: type = str
+    bounds: Bounds = FREE
+    required: bool = False
 
     @property
     def kind(self) -> str:
         """The type in words."""
-        names = {bool: "true or false", int: "whole number", float: "number"}
-        return names.get(type(self.default), "text")
+        return _KINDS[self.type]
+
+    @property
+    def secret(self) -> bool:
+        """Whether its value is only the reference to a secret."""
+        return self.bounds.form == SECRET
 
     def read(self, text: str) -> Any:
-        """``text`` as a value of this parameter's type; raises BadInput that says what fits."""
-        readers = {bool: _flag, int: _whole, float: _number}
-        value = readers.get(type(self.default), str)(text)
+        """``text`` as a value of this parameter; raises BadInput that says what fits."""
+        value = {bool: _flag, int: _whole, float: _number}.get(self.type, str)(text)
         if value is None:
             raise BadInput(f"parameter {self.name}: {text!r} is no {self.kind}")
+        self.require(value)
         return value
 
-    def shown(self, value: Any) -> Any:
-        """``value`` as reports and the run ledger may show it: secrets are hidden."""
-        return _HIDDEN if value and _SECRET.search(self.name) else value
+    def require(self, value: Any) -> None:
+        """Raise BadInput where ``value`` is not within the bounds."""
+        problem = self.bounds.problem(value)
+        if problem:
+            raise BadInput(f"parameter {self.name}: {problem}")
 
 
 def declared(source: str) -> tuple[Parameter, ...]:
@@ -64,11 +78,18 @@ def declared(source: str) -> tuple[Parameter, ...]:
 
 
 def typed(known: Sequence[Parameter], given: Mapping[str, str]) -> dict[str, Any]:
-    """Values for the given texts, by declared type; raises BadInput for an unknown name."""
+    """Values for the given texts, by declared type.
+
+    Raises BadInput for a name that is unknown, or required and not given.
+    """
     by_name = {parameter.name: parameter for parameter in known}
     for name in given:
         if name not in by_name:
             raise BadInput(f"no parameter {name}: {nearest(name, list(by_name))}")
+    for one in known:
+        if one.required and one.name not in given:
+            meaning = f" ({one.meaning})" if one.meaning else ""
+            raise BadInput(f"parameter {one.name}{meaning} has no default: give it a {one.kind}")
     return {name: by_name[name].read(text) for name, text in given.items()}
 
 
@@ -83,17 +104,47 @@ def nearest(name: str, names: Sequence[str]) -> str:
 def _parameter(statement: ast.stmt, comments: Mapping[int, str]) -> Parameter:
     match statement:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.expr() as value):
-            pass
-        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+            annotation = None
+        case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=value):
             pass
         case _:
             line = ast.unparse(statement)
             raise BadInput(f"the parameters cell may only give names a literal, not {line!r}")
     try:
-        default = ast.literal_eval(value)
+        default = None if value is None else ast.literal_eval(value)
     except ValueError:
         raise BadInput(f"parameter {name}: its default is no literal") from None
-    return Parameter(name, default, comments.get(statement.end_lineno or 0, ""))
+    kind = _type(name, annotation, default)
+    return _checked(name, default, kind, comments.get(statement.end_lineno or 0, ""), value is None)
+
+
+def _type(name: str, annotation: ast.expr | None, default: Any) -> type:
+    """The declared type; raises BadInput where it is none of the four, or not the default's."""
+    told = ast.unparse(annotation) if annotation else ""
+    kind = _TYPES.get(told) if told else str if default is None else type(default)
+    if kind not in _KINDS:
+        what = told or type(default).__name__
+        raise BadInput(f"parameter {name}: {what} is no type of one: {', '.join(_TYPES)}")
+    if default is not None and type(default) is not kind:
+        raise BadInput(f"parameter {name}: its default {default!r} is no {_KINDS[kind]}")
+    return kind
+
+
+def _checked(name: str, default: Any, kind: type, comment: str, required: bool) -> Parameter:
+    """The parameter, with bounds that fit its type and hold for its default."""
+    try:
+        bounds, meaning = bounded(comment)
+    except BadInput as error:
+        raise BadInput(f"parameter {name}: {error}") from None
+    if _SECRET.search(name) and kind is str:
+        bounds = Bounds(form=SECRET)
+    numeric = bounds.low is not None or bounds.high is not None
+    if bounds != FREE and numeric != (kind in (int, float)):
+        raise BadInput(f"parameter {name}: [{bounds.told}] does not fit a {_KINDS[kind]}")
+    made = Parameter(name, default, meaning, kind, bounds, required)
+    if default is not None:
+        made.require(default)
+    return made
 
 
 def _comments(source: str) -> dict[int, str]:

@@ -171,13 +171,13 @@ def _grade(severity: object) -> int:
 def _finding(found: Mapping[str, Any]) -> str:
     severity = str(found.get("severity", ""))
     kind = severity if severity in ("problem", "warning", "info") else "info"
-    detail, command = str(found.get("detail") or ""), str(found.get("command") or "")
+    evidence, action = str(found.get("evidence") or ""), str(found.get("action") or "")
     title = escape(str(found.get("title")))
     lines = [
         f'<h3><span class="severity">{escape(severity)}</span>{title}</h3>',
-        f"<p>{escape(detail)}</p>" if detail else "",
+        f"<p>{escape(evidence)}</p>" if evidence else "",
         _ids([str(one) for one in found.get("ids") or ()]),
-        f"<p>Next: <code>{escape(command)}</code></p>" if command else "",
+        f"<p>Next: <code>{escape(action)}</code></p>" if action else "",
     ]
     return f'<article class="finding {kind}">{"".join(lines)}</article>'
 

@@ -67,16 +67,16 @@ class _Order:
 
     runbook: Runbook
     values: Mapping[str, Any]
-    book: Path | None
+    book: Path | str | None
     node: str
     out: Path
     started: datetime
     sample: bool = False
 
     def shown(self) -> dict[str, Any]:
-        """The parameters of this run as they may be kept: given or default, no secret."""
+        """The parameters of this run, given or default; of a secret the reference."""
         known = self.runbook.parameters
-        return {one.name: one.shown(self.values.get(one.name, one.default)) for one in known}
+        return {one.name: self.values.get(one.name, one.default) for one in known}
 
 
 def run(
@@ -113,6 +113,8 @@ def _order(
 ) -> _Order:
     runbook = catalogue.find(name_or_path)
     try:
+        if given and not runbook.tagged:
+            raise BadInput("it has no cell tagged 'parameters', so it takes none; tag one")
         values = parameters.typed(runbook.parameters, given)
     except BadInput as error:
         raise BadInput(f"runbook {runbook.name}: {error}") from None
@@ -128,22 +130,24 @@ def _order(
     )
 
 
-def _book(runbook: Runbook, values: Mapping[str, Any], book: str | Path | None) -> Path | None:
-    """The book that the run reads, checked; None for a notebook that takes none."""
+def _book(
+    runbook: Runbook, values: Mapping[str, Any], book: str | Path | None
+) -> Path | str | None:
+    """The book, fleet or bucket that the run reads, checked; None for one that takes none."""
     if not runbook.takes("book"):
         return Path(book).resolve() if book else None
     named = values.get("book") or ""
     if named and book and Path(named).resolve() != Path(book).resolve():
         raise BadInput(f"two books: --book {book} and parameter book={named}; name one")
-    return layout.require_readable_book(layout.find_book_or_sample(named or book)).root.resolve()
+    return layout.require_readable(layout.find_book_or_sample(named or book))
 
 
 def _is_unasked(values: Mapping[str, Any], book: str | Path | None) -> bool:
     """Whether nobody named a book and there is none here, so that the sample is read."""
-    return not (values.get("book") or book) and not layout.is_book(layout.find_book())
+    return not (values.get("book") or book) and not layout.is_readable(layout.find_book())
 
 
-def _tell_sample(runbook: Runbook, values: Mapping[str, Any], book: Path | None) -> None:
+def _tell_sample(runbook: Runbook, values: Mapping[str, Any], book: Path | str | None) -> None:
     """Say that the sample book is read; raises BadInput where the run would change it."""
     if values.get("dry_run") is False:
         raise BadInput(
@@ -220,15 +224,9 @@ def _asked(order: _Order) -> str:
 
 
 def _portable(order: _Order, notebook: dict[str, Any]) -> dict[str, Any]:
-    """The notebook without the paths of this run's making and without secrets."""
+    """The notebook without the paths of this run's making."""
     made = notebook.get("metadata", {}).get("papermill", {})
     made.update(input_path=order.runbook.path.name, output_path="notebook.ipynb")
-    hidden = [one.name for one in order.runbook.parameters if order.shown()[one.name] == "***"]
-    if hidden:
-        made["parameters"] = {name: order.shown()[name] for name in order.values}
-        for cell in notebook["cells"]:
-            if "injected-parameters" in catalogue.tags_of(cell):
-                cell["source"] = f"# not kept: {', '.join(hidden)}"
     return notebook
 
 

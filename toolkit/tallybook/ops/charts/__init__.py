@@ -10,18 +10,22 @@ Altair loads at the first chart.
 
 from tallybook.ops.charts.caches import cache_compared, cache_history
 from tallybook.ops.charts.drawing import Drawing, show
-from tallybook.ops.charts.failures import outcomes, retries_by_reason
+from tallybook.ops.charts.failures import dead_letters, outcomes, retries_by_reason
 from tallybook.ops.charts.lanes import lease_lanes
 from tallybook.ops.charts.latencies import before_after, latency_bands, latency_heatmap
-from tallybook.ops.charts.rates import depth, throughput
+from tallybook.ops.charts.rates import by_day, depth, growth, throughput
 from tallybook.ops.charts.reconciled import reconcile_columns, reconcile_status
+from tallybook.ops.charts.reviewed import settings
 
 __all__ = [
     "Drawing",
     "before_after",
+    "by_day",
     "cache_compared",
     "cache_history",
+    "dead_letters",
     "depth",
+    "growth",
     "latency_bands",
     "latency_heatmap",
     "lease_lanes",
@@ -29,6 +33,7 @@ __all__ = [
     "reconcile_columns",
     "reconcile_status",
     "retries_by_reason",
+    "settings",
     "show",
     "throughput",
 ]

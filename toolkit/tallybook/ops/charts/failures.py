@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import polars
 
-from tallybook.ops import questions
+from tallybook.ops import letters, questions
 from tallybook.ops.charts import drawing
-from tallybook.ops.charts.drawing import HEIGHT, ORANGE, RED, WIDTH, Chart
+from tallybook.ops.charts.drawing import BLUE, HEIGHT, ORANGE, RED, WIDTH, Chart
 from tallybook.ops.warehouse import Warehouse
 from tallybook.ops.windows import WHOLE, Span
 
 _NAMED = 6
+_MOST_CAUSES = 20
+_OUTLOOKS = ("may pass", "stays", "unknown")
 _KINDS = ("retried", "dead")
 _OTHER = "(other)"
 _NOTHING = "no attempt failed in this span"
@@ -74,6 +76,28 @@ def retries_by_reason(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
         color=alt.Color("reason:N", title=None, scale=drawing.colours(names)),
     ).properties(width=WIDTH, height=HEIGHT)
     return drawing.dressed(chart, title)
+
+
+def dead_letters(
+    warehouse: Warehouse, span: Span = WHOLE, *, topic: str = "", error: str = ""
+) -> Chart:
+    """Jobs in the dead letters, a bar each topic and error, in the colour of their outlook."""
+    title = "Dead letters by cause"
+    found = letters.dead_letters(warehouse, span, topic=topic, error=error)
+    if found.is_empty():
+        return drawing.empty(title, "no job in the dead letters in this span")
+    alt = drawing.altair_module()
+    cause = polars.format("{}: {}", "topic", "error_type")
+    causes = letters.by_cause(found).with_columns(cause=cause).head(_MOST_CAUSES)
+    base = alt.Chart(drawing.rows(causes.select("cause", "outlook", "jobs"))).encode(
+        y=alt.Y("cause:N", title=None, sort=causes["cause"].to_list()),
+        x=alt.X("jobs:Q", title="jobs", axis=drawing.count_axis(causes["jobs"].to_list())),
+    )
+    scale = drawing.colours(_OUTLOOKS, (BLUE, RED, ORANGE))
+    bars = base.mark_bar().encode(color=alt.Color("outlook:N", title="the error", scale=scale))
+    counts = base.mark_text(align="left", dx=4).encode(text=alt.Text("jobs:Q", format=","))
+    chart = (bars + counts).properties(width=WIDTH - 220, height=alt.Step(24))
+    return drawing.dressed(chart, title, f"{found.height:,} jobs")
 
 
 def _heights(stacked: polars.DataFrame) -> list[int]:

@@ -30,11 +30,12 @@ def latency_bands(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
         return drawing.empty(title, "no job of this span has started")
     alt = drawing.altair_module()
     scale = drawing.colours(MARKS, (BLUE, ORANGE, RED))
+    known = _known(long)
     panels = [
         alt.Chart(drawing.rows(long.filter(polars.col("measure") == measure)))
         .mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=10))
         .encode(
-            x=drawing.time_axis(frame, "window_start", span.zone, quiet=measure != "total"),
+            x=drawing.time_axis(frame, "window_start", span.zone, quiet=measure != known[-1]),
             y=alt.Y("seconds:Q", title=f"{measure} (s)"),
             color=alt.Color("mark:N", title=None, scale=scale,
                             legend=alt.Legend(symbolType="stroke")),
@@ -42,11 +43,18 @@ def latency_bands(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
                                       legend=alt.Legend(symbolType="stroke")),
         )
         .properties(width=WIDTH, height=120)
-        for measure in MEASURES
+        for measure in known
     ]  # fmt: skip
     n, still_open = frame["n"].sum(), frame["open"].sum()
     said = f"{n:,} jobs ended, {still_open:,} open (not in the percentiles)"
-    return drawing.dressed(alt.vconcat(*panels, spacing=8), title, said)
+    untold = [f"no {measure} is known" for measure in MEASURES if measure not in known]
+    return drawing.dressed(alt.vconcat(*panels, spacing=8), title, "; ".join([said, *untold]))
+
+
+def _known(long: polars.DataFrame) -> list[str]:
+    """The measures with a value: a log may say of no job when it was due, or when it started."""
+    found = long.drop_nulls("seconds")["measure"].unique()
+    return [measure for measure in MEASURES if measure in found]
 
 
 def latency_heatmap(warehouse: Warehouse, span: Span = WHOLE) -> Chart:

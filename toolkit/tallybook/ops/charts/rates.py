@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import polars
 
-from tallybook.ops import questions
+from tallybook.ops import health, questions, weeks
 from tallybook.ops.charts import drawing
 from tallybook.ops.charts.drawing import BLUE, GREEN, HEIGHT, ORANGE, RED, WIDTH, Chart
 from tallybook.ops.warehouse import Warehouse
@@ -14,6 +14,8 @@ from tallybook.ops.windows import WHOLE, Span
 
 _RATES = ("arrivals", "starts", "completions")
 _DEPTHS = ("pending", "leased", "dead")
+_ENDS = ("arrivals", "completions")
+_PARTS = ("jobs", "cache", "workers and topics", "log")
 _UNITS = {
     timedelta(days=1): "day",
     timedelta(hours=1): "hour",
@@ -61,6 +63,48 @@ def depth(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
         strokeDash=alt.StrokeDash("status:N", title=None, scale=drawing.dashes(_DEPTHS)),
     ).properties(width=WIDTH, height=HEIGHT)
     return drawing.dressed(chart, title, f"counted every {_width(frame)}")
+
+
+def by_day(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
+    """Jobs that arrived and were completed, two bars a day of the zone of the span."""
+    title = "Jobs by day"
+    frame = weeks.days(warehouse, span)
+    if not frame.select(_ENDS).sum_horizontal().sum():
+        return drawing.empty(title, "no job arrived or was completed in this span")
+    alt = drawing.altair_module()
+    days = frame.with_columns(day=polars.col("window_start").dt.strftime("%a %m-%d"))
+    long = days.unpivot(_ENDS, index="day", variable_name="what", value_name="jobs")
+    counts = drawing.count_axis(long["jobs"].to_list())
+    chart = alt.Chart(drawing.rows(long)).mark_bar().encode(
+        x=alt.X("day:N", title=f"day in {span.zone}", sort=days["day"].to_list(),
+                axis=alt.Axis(labelAngle=0, labelOverlap="greedy")),
+        xOffset=alt.XOffset("what:N", sort=list(_ENDS)),
+        y=alt.Y("jobs:Q", title="jobs", axis=counts),
+        color=alt.Color("what:N", title=None, scale=drawing.colours(_ENDS, (ORANGE, GREEN))),
+    ).properties(width=WIDTH, height=HEIGHT)  # fmt: skip
+    return drawing.dressed(chart, title)
+
+
+def growth(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
+    """Events of the log in each window, stacked by what they are of."""
+    title = "The log over time"
+    frame = health.growth(warehouse, drawing.legible(warehouse, span))
+    written = frame.drop_nulls("part")
+    if written.is_empty():
+        return drawing.empty(title, "the log has no event in this span")
+    alt = drawing.altair_module()
+    stacks = written.group_by("window_start").agg(polars.col("events").sum())
+    bars = alt.Chart(drawing.rows(written)).mark_bar(orient="vertical", stroke="white",
+                                                     strokeWidth=0.5)  # fmt: skip
+    chart = bars.encode(
+        x=drawing.time_axis(frame, "window_start", span.zone),
+        x2="window_end:T",
+        y=alt.Y("events:Q", title=f"events every {_width(frame)}", stack="zero",
+                axis=drawing.count_axis(stacks["events"].to_list())),
+        color=alt.Color("part:N", title=None,
+                        scale=drawing.colours(_PARTS, (BLUE, ORANGE, GREEN, RED))),
+    ).properties(width=WIDTH, height=HEIGHT)  # fmt: skip
+    return drawing.dressed(chart, title, f"{int(stacks['events'].sum()):,} events")
 
 
 def _width(frame: polars.DataFrame) -> str:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from tallybook.ops.charts import drawing
 from tallybook.ops.charts.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, WIDTH, Chart
-from tallybook.ops.reconciling import Reconciliation
+from tallybook.ops.reconciling import Reconciliation, Untold
 
 _COLOURS = {"match": GREEN, "differs": RED, "only local": ORANGE, "only cloud": BLUE}
 _MOST_COLUMNS = 30
 
 
-def reconcile_status(reconciliation: Reconciliation) -> Chart:
+def reconcile_status(reconciliation: Reconciliation | Untold) -> Chart:
     """Rows of each side by status, a bar each."""
     title = "Rows by status"
+    if isinstance(reconciliation, Untold):
+        return drawing.empty(title, reconciliation.words)
     counted = {s.replace("_", " "): rows for s, rows in reconciliation.statuses.items() if rows}
     if not counted:
         return drawing.empty(title, "both sides are empty")
@@ -24,9 +26,11 @@ def reconcile_status(reconciliation: Reconciliation) -> Chart:
     return drawing.dressed(_bars(counted, "rows", shades), title, sides)
 
 
-def reconcile_columns(reconciliation: Reconciliation) -> Chart:
+def reconcile_columns(reconciliation: Reconciliation | Untold) -> Chart:
     """Changed cells of each column, a bar each."""
     title = "Changed cells by column"
+    if isinstance(reconciliation, Untold):
+        return drawing.empty(title, reconciliation.words)
     counted = dict(list(reconciliation.changed_cells_by_column.items())[:_MOST_COLUMNS])
     if not counted:
         return drawing.empty(title, "no cell differs")

@@ -75,17 +75,14 @@ def attach(connection: duckdb.DuckDBPyConnection, found: Sequence[Import], whole
         _require_parquet(connection, file)
     connection.execute("set variable import_files = ?", [[file for _, _, file in found]])
     name = "imported_rows" if whole else "imported_rows_of_nodes"
-    connection.execute("create macro imported_rows() as table " + statements.model(name))
+    connection.execute("create or replace macro imported_rows() as table " + statements.model(name))
 
 
-def attach_remote(
-    connection: duckdb.DuckDBPyConnection, found: Sequence[Import], rows: object
-) -> None:
-    """As ``attach``, where ``rows`` is an Arrow dataset with a column ``node``."""
+def attach_remote(connection: duckdb.DuckDBPyConnection, found: Sequence[Import]) -> None:
+    """As ``attach``, of `remote_rows`, an Arrow dataset with a column ``node``."""
     _note(connection, found)
-    connection.register("remote_rows", rows)
     model = statements.model("imported_rows_remote")
-    connection.execute("create macro imported_rows() as table " + model)
+    connection.execute("create or replace macro imported_rows() as table " + model)
 
 
 def _note(connection: duckdb.DuckDBPyConnection, found: Sequence[Import]) -> None:
@@ -122,6 +119,11 @@ def notes(bad: Sequence[Mapping[str, Any]]) -> list[str]:
     rows = "1 row" if len(bad) == 1 else f"{len(bad):,} rows"
     return [f"{rows} could not be imported, the first is {place}: {first['reason']}; "
             "unreadable.ndjson has all"]  # fmt: skip
+
+
+def silent(record: Record) -> Mapping[str, str]:
+    """What an import says of itself that it cannot tell, and what no import can."""
+    return {"metrics": "an imported log has no metrics of workers", **record.silent}
 
 
 def warnings(record: Record) -> list[str]:

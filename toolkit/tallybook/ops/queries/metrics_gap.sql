@@ -13,6 +13,7 @@ with told as (
 logged as (
     select
         worker,
+        any_value(node_id) as node_id,
         count(*) filter (where event = 'job.done') as done,
         count(*) filter (where event = 'job.retry_scheduled') as retried,
         count(*) filter (where event = 'job.dead') as dead,
@@ -20,6 +21,12 @@ logged as (
     from events
     where worker is not null
     group by worker
+),
+-- of a fleet, metrics may lie beside some nodes only
+told_of as (
+    select distinct logged.node_id
+    from logged
+    inner join told on told.worker = logged.worker
 ),
 both_sides as (
     select
@@ -34,6 +41,9 @@ both_sides as (
         ] as counts
     from logged
     full join told on told.worker = logged.worker
+    where not getvariable('by_node')
+        or told.worker is not null
+        or logged.node_id in (select node_id from told_of)
 ),
 compared as (
     select worker, unnest(counts, recursive := true)

@@ -12,5 +12,6 @@ unreadable (or in flight) on its own side when it or the row of its key on the o
 
 from tallybook.ops.reconciling.compare import reconcile
 from tallybook.ops.reconciling.result import Reconciliation
+from tallybook.ops.reconciling.untold import Untold, reconcile_cache
 
-__all__ = ["Reconciliation", "reconcile"]
+__all__ = ["Reconciliation", "Untold", "reconcile", "reconcile_cache"]

@@ -1,36 +1,28 @@
 """reconciling: read both sides, type them by rule, compare them by key."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from difflib import get_close_matches
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from __future__ import annotations
 
-import duckdb
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
 import polars
 
-from tallybook.errors import BadInput
-from tallybook.ops import statements
-from tallybook.ops.interrupts import interruptible
-from tallybook.ops.reconciling import plan, reading
-from tallybook.ops.reconciling.plan import Cell
-from tallybook.ops.reconciling.reading import Side, Table
+from tallybook.ops.exports.profile import Profile
+from tallybook.ops.reconciling import columns as columns_
+from tallybook.ops.reconciling import hints, plan, reading, rules, tables
+from tallybook.ops.reconciling.columns import Columns
+from tallybook.ops.reconciling.reading import Side
 from tallybook.ops.reconciling.result import SIDES, STATUSES, Reconciliation
+from tallybook.ops.reconciling.room import MEMORY, Progress, Room
+from tallybook.ops.reconciling.rules import Given, Rule
+from tallybook.ops.reconciling.tables import InMemory
+from tallybook.ops.warehouse import Warehouse
 
-_DIFFERENCES = {"key": polars.String, "column": polars.String, "local": polars.String,
-                "cloud": polars.String}  # fmt: skip
+Table: TypeAlias = str | Path | Warehouse | InMemory
+
 _UNREADABLE = {"side": polars.String, "file": polars.String, "line": polars.Int64,
                "column": polars.String, "reason": polars.String, "text": polars.String}  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    keys: tuple[Cell, ...]
-    compared: tuple[Cell, ...]
-    names: tuple[str, ...]
-    only_local: tuple[str, ...]
-    only_cloud: tuple[str, ...]
 
 
 def reconcile(
@@ -39,143 +31,169 @@ def reconcile(
     *,
     key: str | Sequence[str],
     types: Mapping[str, str] | None = None,
+    columns: Given | None = None,
+    profile: Profile | None = None,
+    out: str | Path | None = None,
+    memory: str = MEMORY,
+    progress: Progress | None = None,
 ) -> Reconciliation:
     """Compare ``left`` (local) with ``right`` (cloud) by the columns ``key``.
 
-    A side is a path (CSV, TSV, NDJSON, JSON array, Parquet; gzip or not), a Polars frame or a
-    warehouse: its cache, with the columns ``key`` and each field of the values.
-    ``types`` gives columns a type: text (unless told), integer, decimal or timestamp. A cell that
-    has no value of its type makes its row unreadable. Raises BadInput for an unknown column.
+    A side is a path (CSV, TSV, NDJSON, JSON array, Parquet; gzip or not), a Polars frame, an Arrow
+    table, a DuckDB relation or a warehouse: its cache, with the columns ``key`` and each field of
+    the values. ``columns`` gives a column rules (see ``Rule``), ``types`` its type alone: text
+    (unless told), integer, decimal or timestamp. A cell that has no value of its type makes its row
+    unreadable. ``profile`` says how the export is read and may have rules too; those given here
+    count more.
+
+    It takes no more than ``memory``; the rest goes into a folder in ``out``, else in TMPDIR, until
+    the reconciliation is closed. ``progress`` is told a stage and how far it is of how much.
+    Raises BadInput for an unknown column, contradictory rules or a file that cannot be read.
     """
     keys = (key,) if isinstance(key, str) else tuple(key)
-    with (
-        interruptible(),
-        duckdb.connect() as connection,
-        TemporaryDirectory(prefix="tallybook-reconcile-") as aside,
-    ):
-        connection.execute("load icu; set TimeZone = 'UTC'")
-        connection.execute(statements.model("typing_cells"))
-        local = reading.read(connection, "local", left, Path(aside))
-        cloud = reading.read(connection, "cloud", right, Path(aside))
-        columns = _columns(local, cloud, keys, types or {})
-        _compare(connection, columns)
-        return _told(connection, local, cloud, keys, columns)
-
-
-def _columns(local: Side, cloud: Side, keys: tuple[str, ...], types: Mapping[str, str]) -> _Columns:
-    if not keys or len(set(keys)) < len(keys):
-        raise BadInput("name each key column once, and at least one")
-    for side in (local, cloud):
-        for name in keys:
-            _require_column(name, side.columns, f"key column of {side.source}")
-    for name, kind in types.items():
-        _require_column(name, [*local.columns, *cloud.columns], "column to give a type to")
-        _require_type(name, kind)
-
-    def cell(name: str) -> Cell:
-        kind = types.get(name, "text")
-        return Cell(local.columns.index(name), cloud.columns.index(name), kind)
-
-    shared = [name for name in local.columns if name in cloud.columns]
-    compared = tuple(name for name in shared if name not in keys)
-    return _Columns(
-        keys=tuple(cell(name) for name in keys),
-        compared=tuple(cell(name) for name in compared),
-        names=compared,
-        only_local=tuple(name for name in local.columns if name not in shared),
-        only_cloud=tuple(name for name in cloud.columns if name not in shared),
+    asked = rules.merged(
+        rules.parse(profile.comparing if profile else {}),
+        rules.parse({name: {"type": kind} for name, kind in (types or {}).items()}),
+        rules.parse(columns or {}),
     )
+    room = Room(Path(out) if out else None, memory, progress)
+    try:
+        return _compared(room, (left, right), keys, asked, profile)
+    except BaseException:
+        room.close()
+        raise
 
 
-def _require_column(name: str, columns: Sequence[str], what: str) -> None:
-    if name in columns:
-        return
-    folded = {column.casefold(): column for column in columns}
-    near = get_close_matches(name.casefold(), list(folded), n=1, cutoff=0.5)
-    nearest = f"; the nearest is {folded[near[0]]!r}" if near else f"; it has {', '.join(columns)}"
-    raise BadInput(f"no {what} is named {name!r}{nearest}")
-
-
-def _require_type(name: str, kind: str) -> None:
-    if kind not in plan.TYPING:
-        raise BadInput(f"column {name!r}: no type {kind!r}; choose one of {', '.join(plan.TYPING)}")
-
-
-def _compare(connection: duckdb.DuckDBPyConnection, columns: _Columns) -> None:
-    for side in SIDES:
-        connection.execute(plan.typed(side, columns.keys, columns.compared))
-    connection.execute(plan.keyed(columns.keys))
-    connection.execute(plan.verdicts(columns.keys, columns.compared))
-
-
-def _told(
-    connection: duckdb.DuckDBPyConnection,
-    local: Side,
-    cloud: Side,
-    keys: tuple[str, ...],
-    columns: _Columns,
+def _compared(
+    room: Room,
+    given: tuple[Table, Table],
+    keys: Sequence[str],
+    asked: Mapping[str, Rule],
+    profile: Profile | None,
 ) -> Reconciliation:
-    statuses = _statuses(connection, local, cloud)
-    differences = _differences(connection, columns)
-    sides = (local, cloud)
-    return Reconciliation(
-        key=keys,
-        rows_local=local.rows + len(local.bad),
-        rows_cloud=cloud.rows + len(cloud.bad),
-        statuses=statuses,
-        changed_cells_by_column=dict(Counter(differences["column"]).most_common()),
-        columns_only_local=columns.only_local,
-        columns_only_cloud=columns.only_cloud,
-        warnings=tuple(_warnings(local, cloud, statuses, columns)),
-        differences=differences,
-        rows=connection.sql(plan.kept(columns.keys)).pl(),
-        unreadable=polars.concat([_unreadable(connection, side, columns) for side in sides]),
-    )
+    local = _read(room, "local", given[0], None)
+    cloud = _read(room, "cloud", given[1], profile)
+    typed = rules.parse({name: {"type": kind} for name, kind in cloud.types.items()})
+    columns = columns_.match(local, cloud, keys, rules.merged(typed, asked))
+    for column in columns.all:
+        room.set(column.variables())
+    for side in (local, cloud):
+        room.run(plan.cells(side, columns))
+    room.run(plan.keyed(columns), "comparing")
+    statuses = _statuses(room)
+    _detail(room, (local, cloud), columns, statuses)
+    return _told(room, local, cloud, columns, statuses)
 
 
-def _statuses(connection: duckdb.DuckDBPyConnection, local: Side, cloud: Side) -> dict[str, int]:
-    found = connection.execute("select status, count(*) from verdicts group by status").fetchall()
-    statuses = dict.fromkeys(STATUSES, 0) | dict(found)
-    statuses["unreadable_local"] += len(local.bad)
-    statuses["unreadable_cloud"] += len(cloud.bad)
+def _read(room: Room, name: str, given: Table, profile: Profile | None) -> Side:
+    with room.checked():
+        if isinstance(given, InMemory):
+            return tables.read(room.connection, name, given)
+        return reading.read(room.connection, name, given, room.aside, profile)
+
+
+def _statuses(room: Room) -> dict[str, int]:
+    """Rows by status as the hashes tell them; ``apart`` with those of no whole key on each side."""
+    statuses = dict.fromkeys(STATUSES, 0)
+    apart = [0, 0]
+    for status, local, cloud in room.all(
+        "select status, sum(local_rows)::bigint, sum(cloud_rows)::bigint from keyed group by status"
+    ):
+        if status == "apart":
+            apart = [local, cloud]
+        elif status in STATUSES:
+            statuses[status] += max(local, cloud)
+        else:
+            statuses[f"{status}_local"] += local
+            statuses[f"{status}_cloud"] += cloud
+    for side, count in zip(SIDES, apart, strict=True):
+        statuses[f"apart_{side}"] = count
     return statuses
 
 
-def _differences(connection: duckdb.DuckDBPyConnection, columns: _Columns) -> polars.DataFrame:
-    if not columns.compared:
-        return polars.DataFrame(schema=_DIFFERENCES)
-    found = connection.execute(plan.differences(columns.keys, columns.compared)).fetchall()
-    rows = [(key, columns.names[at], local, cloud) for key, at, local, cloud in found]
-    return polars.DataFrame(rows, schema=_DIFFERENCES, orient="row")
+def _detail(
+    room: Room, sides: tuple[Side, Side], columns: Columns, statuses: dict[str, int]
+) -> None:
+    """The rows that do not match, read again and whole; the statuses with what they tell."""
+    stage = "finding differences" if _any_apart(statuses) else ""
+    for side in sides:
+        room.run(plan.apart(side.name, columns), stage)
+        if statuses.pop(f"apart_{side.name}"):
+            room.run(plan.keyless(side.name, columns), stage)
+            told = dict(room.all(plan.counted_keyless(side.name, columns)))
+            statuses[f"null_key_{side.name}"] += told.get("null_key", 0)
+            statuses[f"unreadable_{side.name}"] += told.get("unreadable", 0)
+        statuses[f"unreadable_{side.name}"] += len(side.bad)
+    room.run(plan.pairs(columns), stage)
+    ((tolerated,),) = room.all(plan.tolerated(columns))
+    statuses["match"] += tolerated
+    statuses["differs"] -= tolerated
+    statuses["tolerated"] = tolerated
+    room.run(plan.rows(columns), stage)
+    room.run(plan.differences(columns), stage)
 
 
-def _unreadable(
-    connection: duckdb.DuckDBPyConnection, side: Side, columns: _Columns
-) -> polars.DataFrame:
+def _any_apart(statuses: Mapping[str, int]) -> bool:
+    return any(rows for status, rows in statuses.items() if status != "match")
+
+
+def _told(
+    room: Room, local: Side, cloud: Side, columns: Columns, statuses: dict[str, int]
+) -> Reconciliation:
+    tolerated = statuses.pop("tolerated")
+    changed = _differences(room, columns)
+    _unreadable(room, (local, cloud), columns)
+    rows = {side: _rows(statuses, side) for side in SIDES}
+    apart = hints.apart(local, cloud, rows, statuses)
+    warnings = hints.warnings(room, local, cloud, columns, statuses, apart)
+    room.drop_sides()
+    return Reconciliation(
+        key=tuple(column.name for column in columns.keys),
+        source_local=local.source,
+        source_cloud=cloud.source,
+        rows_local=rows["local"],
+        rows_cloud=rows["cloud"],
+        statuses=statuses,
+        changed_cells_by_column=changed,
+        columns_only_local=columns.only_local,
+        columns_only_cloud=columns.only_cloud,
+        warnings=tuple(warnings),
+        apart=apart,
+        tolerated=tolerated,
+        room=room,
+    )
+
+
+def _rows(statuses: Mapping[str, int], side: str) -> int:
+    shared = statuses["match"] + statuses["differs"]
+    return shared + sum(n for status, n in statuses.items() if status.endswith(f"_{side}"))
+
+
+def _differences(room: Room, columns: Columns) -> dict[str, int]:
+    """Make the relation ``differences``; changed cells by column, most first."""
+    names = polars.DataFrame(
+        {"place": range(len(columns.compared)), "column": [c.name for c in columns.compared]},
+        schema={"place": polars.Int64, "column": polars.String},
+    )
+    room.keep("names", names)
+    room.run(plan.DIFFERENCES)
+    return dict(room.all(plan.CHANGED_BY_COLUMN))
+
+
+def _unreadable(room: Room, sides: tuple[Side, Side], columns: Columns) -> None:
+    """Make the relation ``unreadable``: bad rows, then bad cells, of each side."""
+    found = [frame for side in sides for frame in _unreadable_of(room, side, columns)]
+    room.keep("unreadable", polars.concat(found))
+
+
+def _unreadable_of(room: Room, side: Side, columns: Columns) -> list[polars.DataFrame]:
     rows: list[tuple[str, str, int | None, str | None, str, str | None]] = [
-        (side.name, side.source, bad.line, None, bad.reason, bad.text) for bad in side.bad
+        (side.name, bad.file or side.source, bad.line, None, bad.reason, bad.text)
+        for bad in side.bad
     ]
-    checked = {cell.at(side.name): cell.type for cell in (*columns.keys, *columns.compared)}
-    for row, at, text in connection.execute(plan.bad_cells(side.name, list(checked))).fetchall():
-        reason = f"no {checked[at]}"
-        rows.append((side.name, side.source, side.line(row), side.columns[at], reason, text))
-    return polars.DataFrame(rows, schema=_UNREADABLE, orient="row")
-
-
-def _warnings(local: Side, cloud: Side, statuses: dict[str, int], columns: _Columns) -> list[str]:
-    told = [*local.warnings, *cloud.warnings]
-    for side in (local, cloud):
-        if not side.rows:
-            told.append(f"the {side.name} side ({side.source}) has no row that could be read")
-        if side.bad:
-            told.append(f"{len(side.bad)} rows of {side.source} cannot be read; rows that seem to "
-                        f"be missing there may be among them")  # fmt: skip
-    if local.rows and cloud.rows and statuses["only_local"] and not _shared_key(statuses):
-        told.append("no key is on both sides; is the key column the right one?")
-    if not columns.compared:
-        told.append("no column beside the key is on both sides: only keys were compared")
-    return told
-
-
-def _shared_key(statuses: dict[str, int]) -> bool:
-    return any(count for status, count in statuses.items() if not status.startswith("only_"))
+    checked = {column.at(side.name): column.rule.kind for column in columns.all}
+    for row, at, text in room.all(plan.bad_cells(side, columns)):
+        place = side.place(row)
+        named = side.columns[at]
+        rows.append((side.name, place.file, place.line, named, f"no {checked[at]}", text))
+    return [polars.DataFrame(rows, schema=_UNREADABLE, orient="row")]

@@ -1,164 +1,318 @@
 """The statements of a comparison.
 
 How many columns there are is known only at run time, so these statements are put together, but
-only from positions: cells are r0, r1, … as read, k0, … (key) and v0, … (compared) once typed.
-No name and no value of a file ever becomes SQL.
+only from positions: cells are r0, r1, … as read, k0, … (key) and v0, … (compared) once typed. No
+name and no value of a file or a rule ever becomes SQL: what rules say stands in variables.
+
+Both sides are read once and grouped by key. What is left of a row in that pass is its key and a
+hash of 128 bits, so a comparison of any size stays small. Rows of keys that do not simply match are
+read a second time, whole, and compared cell by cell.
 """
 
 # ruff: noqa: S608 - see above
-from collections.abc import Sequence
-from dataclasses import dataclass
+from __future__ import annotations
 
-TYPING = {
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from tallybook.ops.reconciling.columns import Column, Columns
+from tallybook.ops.reconciling.reading import Side
+
+_TYPED: Final = {
     "text": "{cell}",
-    "integer": "integer_text({cell})",
-    "decimal": "decimal_text({cell})",
-    "timestamp": "timestamp_text({cell})",
+    "integer": "quick_integer({cell})",
+    "decimal": "quick_decimal({cell})",
+    "timestamp": "quick_timestamp({cell})",
 }
+_SPACED: Final = {"trim": "trimmed_text({cell})", "collapse": "collapsed_text({cell})"}
+_CUT: Final = {
+    "day": "substr({cell}, 1, 10)",
+    "hour": "substr({cell}, 1, 13)",
+    "minute": "substr({cell}, 1, 16)",
+    "s": "cut_timestamp({cell}, 0)",
+    "ms": "cut_timestamp({cell}, 3)",
+    "us": "cut_timestamp({cell}, 6)",
+    "ns": "cut_timestamp({cell}, 9)",
+}
+_DIFFERENT: Final = "l.{mark} is distinct from c.{mark}"
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A column of both sides: where it stands on each, and its type."""
-
-    local: int
-    cloud: int
-    type: str
-
-    def at(self, side: str) -> int:
-        """Its position on ``side``."""
-        return self.local if side == "local" else self.cloud
-
-
-def typed(side: str, keys: Sequence[Cell], compared: Sequence[Cell]) -> str:
-    """One row a row of ``side``: n, in_flight, typed cells, null_key, and bad: the raw position
-    of the first cell that has no value of its type."""
-    named = [(f"k{at}", cell) for at, cell in enumerate(keys)]
-    named += [(f"v{at}", cell) for at, cell in enumerate(compared)]
-    cells = ",\n        ".join(
-        TYPING[cell.type].format(cell=f"r{cell.at(side)}") + f" as {name}" for name, cell in named
+def cells(side: Side, columns: Columns) -> str:
+    """One row a row of the side: n, in_flight, its raw cells r0, …, typed cells k0, … and v0, …,
+    null_key, bad: the raw position of the first cell that has no value of its type."""
+    given = _listed(f"{_given(side, column)} as g_{column.mark}" for column in columns.all)
+    typed = _listed(f"{_typed(column)} as {column.mark}" for column in columns.all)
+    nulls = " or ".join(f"g_{column.mark} is null" for column in columns.keys)
+    checks = " ".join(
+        f"when g_{column.mark} is not null and {column.mark} is null then {column.at(side.name)}"
+        for column in columns.all
+        if column.rule.kind != "text"
     )
-    checks = "\n".join(
-        f"        when r{cell.at(side)} is not null and {name} is null then {cell.at(side)}"
-        for name, cell in named
-        if cell.type != "text"
-    )
-    nulls = " or ".join(f"r{cell.at(side)} is null" for cell in keys)
-    bad = f"case\n{checks}\n        end" if checks else "cast(null as integer)"
+    bad = f"case {checks} end" if checks else "cast(null as integer)"
     return f"""
-    create table {side}_typed as
+    create or replace view {side.name}_cells as
+    with given as (select *, {given} from {side.name}),
+    typed as (select *, {typed} from given)
     select
-        n,
-        in_flight,
-        {cells},
+        n, in_flight, {_raw(side)},
+        {_marks(columns.all)},
         {nulls} as null_key,
         {bad} as bad
-    from {side}"""
+    from typed"""
 
 
-def keyed(keys: Sequence[Cell]) -> str:
-    """One row a whole key: how often each side has it, and whether a row of it is set apart."""
-    names = ", ".join(f"k{at}" for at in range(len(keys)))
-    whole = " and ".join(f"k{at} is not null" for at in range(len(keys)))
+DIFFERENCES: Final = """
+    create or replace view differences as
+    select changed.key, names."column", changed.local, changed.cloud
+    from changed inner join names on names.place = changed.place
+    order by changed.key, changed.local_row, changed.place"""
+
+CHANGED_BY_COLUMN: Final = """
+    select names."column", count(*) as cells
+    from changed inner join names on names.place = changed.place
+    group by names."column", names.place
+    order by cells desc, names.place"""
+
+
+def keyed(columns: Columns) -> str:
+    """One row a key that does not match, and one of all that match: status, k0, …, how many rows
+    each side has of it. Rows without a whole key are one group, ``apart``."""
+    keys = _marks(columns.keys)
+    kept = _listed(
+        f"case when status <> 'match' then {k.mark} end as {k.mark}" for k in columns.keys
+    )
     return f"""
-    create table keyed as
+    create or replace table keyed as
     with rows_of_both as (
-        select {names}, n as local_n, null as cloud_n, bad, in_flight from local_typed where {whole}
+        {_keyed_side("local", columns)}
         union all
-        select {names}, null as local_n, n as cloud_n, bad, in_flight from cloud_typed where {whole}
+        {_keyed_side("cloud", columns)}
+    ),
+    grouped as (
+        select
+            {keys},
+            count(local_row) as local_rows, count(cloud_row) as cloud_rows,
+            {"bool_or(bad)" if _has_types(columns) else "false"} as bad,
+            bool_or(in_flight) as in_flight,
+            bit_xor(first_hash) as first_hash, bit_xor(second_hash) as second_hash
+        from rows_of_both group by {keys}
+    ),
+    judged as (
+        select
+            {keys}, local_rows, cloud_rows,
+            case
+                when k0 is null then 'apart'
+                when local_rows > 1 or cloud_rows > 1 then 'duplicate'
+                when bad then 'unreadable'
+                when in_flight then 'in_flight'
+                when cloud_rows = 0 then 'only_local'
+                when local_rows = 0 then 'only_cloud'
+                when first_hash <> 0 or second_hash <> 0 then 'differs'
+                else 'match'
+            end as status
+        from grouped
     )
     select
-        {names},
-        case when count(local_n) > 1 or count(cloud_n) > 1 then 'duplicate'
-             when count(bad) > 0 then 'unreadable'
-             when bool_or(in_flight) then 'in_flight' end as apart,
-        min(local_n) as local_n,
-        min(cloud_n) as cloud_n
-    from rows_of_both
-    group by {names}"""
+        status, {kept},
+        cast(sum(local_rows) as bigint) as local_rows, cast(sum(cloud_rows) as bigint) as cloud_rows
+    from judged
+    group by all"""
 
 
-def verdicts(keys: Sequence[Cell], compared: Sequence[Cell]) -> str:
-    """One row a pair, or a row without partner: status, local_row, cloud_row."""
-    changed = " or ".join(f"l.v{at} is distinct from c.v{at}" for at in range(len(compared)))
-    apart = "\n    union all\n".join(_apart(side, keys) for side in ("local", "cloud"))
+def _keyed_side(side: str, columns: Columns) -> str:
+    """One row a row of ``side``: its key, where it is whole, and the hashes of what is compared."""
+    whole = " and ".join(f"{key.mark} is not null" for key in columns.keys)
+    keys = _listed(
+        f"case when {whole} then {key.mark} end as {key.mark}"
+        if len(columns.keys) > 1
+        else key.mark
+        for key in columns.keys
+    )
+    values = _marks(columns.compared)
+    first = f"hash({values})" if values else "cast(0 as ubigint)"
+    second = f"hash(concat_ws(chr(31), {values}))" if values else "cast(0 as ubigint)"
+    own, other = ("1", "null") if side == "local" else ("null", "1")
+    return f"""select
+            {keys}, {own} as local_row, {other} as cloud_row,
+            bad is not null as bad, in_flight, {first} as first_hash, {second} as second_hash
+        from {side}_cells"""
+
+
+def apart(side: str, columns: Columns) -> str:
+    """One row a row of ``side`` whose key does not match: its status and all its cells."""
+    same = " and ".join(f"keyed.{key.mark} = cells.{key.mark}" for key in columns.keys)
     return f"""
-    create table verdicts as
+    create or replace table {side}_apart as
+    select keyed.status, cells.*
+    from {side}_cells as cells
+    inner join keyed on {same}
+    where keyed.status not in ('match', 'apart')"""
+
+
+def keyless(side: str, columns: Columns) -> str:
+    """The rows of ``side`` without a whole key, added to those apart."""
+    broken = " or ".join(f"{key.mark} is null" for key in columns.keys)
+    return f"""
+    insert into {side}_apart
+    select case when null_key then 'null_key' else 'unreadable' end, cells.*
+    from {side}_cells as cells
+    where {broken}"""
+
+
+def pairs(columns: Columns) -> str:
+    """One row a pair whose hashes differ: both rows, and d0, …: whether a cell differs by rule."""
+    same = " and ".join(f"l.{key.mark} = c.{key.mark}" for key in columns.keys)
+    each = "".join(f",\n        {_differs(v)} as d_{v.mark}" for v in columns.compared)
+    raw = "".join(
+        f", l.r{v.local} as l_{v.mark}, c.r{v.cloud} as c_{v.mark}" for v in columns.compared
+    )
+    return f"""
+    create or replace table pairs as
     select
-        case
-            when keyed.cloud_n is null then 'only_local'
-            when keyed.local_n is null then 'only_cloud'
-            when {changed or "false"} then 'differs'
-            else 'match'
-        end as status,
-        keyed.local_n as local_row,
-        keyed.cloud_n as cloud_row
-    from keyed
-    left join local_typed as l on l.n = keyed.local_n
-    left join cloud_typed as c on c.n = keyed.cloud_n
-    where keyed.apart is null
+        {_key_text("l", "local", columns)} as key, l.n as local_row, c.n as cloud_row{each}{raw}
+    from local_apart as l
+    inner join cloud_apart as c on {same}
+    where l.status = 'differs'"""
+
+
+def rows(columns: Columns) -> str:
+    """One row a row (or a pair of rows) that is no match: status, key, local_row, cloud_row."""
+    changed = _changed(columns)
+    return f"""
+    create or replace table rows as
+    select 'differs' as status, key, local_row, cloud_row from pairs where {changed}
     union all
-    {apart}"""
+    {_one_sided("local", columns)}
+    union all
+    {_one_sided("cloud", columns)}
+    order by status, key, local_row, cloud_row"""
 
 
-def _apart(side: str, keys: Sequence[Cell]) -> str:
-    """The rows of ``side`` that are not compared: each with its reason."""
-    same = " and ".join(f"keyed.k{at} = rows.k{at}" for at in range(len(keys)))
-    own, other = ("rows.n", "null") if side == "local" else ("null", "rows.n")
+def _one_sided(side: str, columns: Columns) -> str:
+    own, other = ("n", "null") if side == "local" else ("null", "n")
+    return f"""select
+        case when starts_with(status, 'only_') then status else status || '_{side}' end as status,
+        {_key_text("rows_apart", side, columns)} as key, {own} as local_row, {other} as cloud_row
+    from {side}_apart as rows_apart
+    where status <> 'differs'"""
+
+
+def counted_keyless(side: str, columns: Columns) -> str:
+    """The rows of ``side`` without a whole key: status, how many."""
+    broken = " or ".join(f"{key.mark} is null" for key in columns.keys)
+    return f"select status, count(*) from {side}_apart where {broken} group by status"
+
+
+def meeting(road: str) -> str:
+    """How many keys would be on both sides if they were written as ``road`` makes them."""
+    one, other = road.format("l.k0"), road.format("c.k0")
     return f"""
-    select
-        case
-            when rows.null_key then 'null_key'
-            when keyed.apart is not null then keyed.apart
-            else 'unreadable'
-        end || '_{side}' as status,
-        {own} as local_row,
-        {other} as cloud_row
-    from {side}_typed as rows
-    left join keyed on {same}
-    where rows.null_key or keyed.apart is not null or keyed.k0 is null"""
+    select count(*) from local_apart as l inner join cloud_apart as c on {one} = {other}
+    where l.status = 'only_local' and c.status = 'only_cloud'"""
 
 
-def kept(keys: Sequence[Cell]) -> str:
-    """One row a verdict that is no match, with its key as text."""
-    cells = [f"coalesce(l.r{cell.local}, c.r{cell.cloud})" for cell in keys]
-    key = cells[0] if len(cells) == 1 else f"cast(to_json([{', '.join(cells)}]) as varchar)"
-    return f"""
-    select
-        verdicts.status,
-        {key} as key,
-        verdicts.local_row,
-        verdicts.cloud_row
-    from verdicts
-    left join local as l on l.n = verdicts.local_row
-    left join cloud as c on c.n = verdicts.cloud_row
-    where verdicts.status <> 'match'
-    order by verdicts.status, key, verdicts.local_row, verdicts.cloud_row"""
+def tolerated(columns: Columns) -> str:
+    """How many pairs match although their cells are not the same."""
+    return f"select count(*) from pairs where not ({_changed(columns)})"
 
 
-def differences(keys: Sequence[Cell], compared: Sequence[Cell]) -> str:
-    """One row a changed cell: key, position of its column among the compared, both texts."""
-    cells = [f"l.r{cell.local}" for cell in keys]
-    key = cells[0] if len(cells) == 1 else f"cast(to_json([{', '.join(cells)}]) as varchar)"
-    each = "\n    union all\n".join(
-        f"""    select
-        {key} as key, {at} as place, l.r{cell.local} as local, c.r{cell.cloud} as cloud
-    from verdicts
-    inner join local as l on l.n = verdicts.local_row
-    inner join cloud as c on c.n = verdicts.cloud_row
-    inner join local_typed as lt on lt.n = verdicts.local_row
-    inner join cloud_typed as ct on ct.n = verdicts.cloud_row
-    where verdicts.status = 'differs' and lt.v{at} is distinct from ct.v{at}"""
-        for at, cell in enumerate(compared)
+def differences(columns: Columns) -> str:
+    """One row a changed cell: key, column by its place, local, cloud, local_row, cloud_row."""
+    each = "\n    union all\n    ".join(
+        f"select key, {at} as place, l_{v.mark} as local, c_{v.mark} as cloud, "
+        f"local_row, cloud_row from pairs where d_{v.mark}"
+        for at, v in enumerate(columns.compared)
     )
-    return each + "\n    order by key, place"
-
-
-def bad_cells(side: str, positions: Sequence[int]) -> str:
-    """One row a row of ``side`` with a bad cell: n, its position, its text."""
-    texts = " ".join(f"when {at} then {side}.r{at}" for at in positions)
+    none = ("select key, 0 as place, key as local, key as cloud, local_row, cloud_row from pairs "
+            "where false")  # fmt: skip
     return f"""
-    select {side}.n, bad, case bad {texts} end as text
-    from {side}_typed inner join {side} on {side}.n = {side}_typed.n
-    where bad is not null
-    order by {side}.n"""
+    create or replace table changed as
+    {each or none}
+    order by key, local_row, place"""
+
+
+def bad_cells(side: Side, columns: Columns) -> str:
+    """One row a row of the side with a bad cell: n, its position, its text."""
+    texts = " ".join(f"when {c.at(side.name)} then r{c.at(side.name)}" for c in columns.all)
+    return f"""
+    select n, bad, case bad {texts} end as text
+    from {side.name}_apart where bad is not null order by n"""
+
+
+def alike(columns: Columns, local: Sequence[int], cloud: Sequence[int], rows_: int) -> str:
+    """How often each raw cell of ``local`` equals each of ``cloud``, among some rows of one key:
+    the number of pairs, then a count for each pair of positions."""
+    same = " and ".join(f"l.{key.mark} = c.{key.mark}" for key in columns.keys)
+    counts = _listed(
+        f"count(*) filter (l.r{one} = c.r{other} and l.r{one} <> '')"
+        for one in local for other in cloud
+    )  # fmt: skip
+    return f"""
+    select count(*), {counts}
+    from (from local_cells limit {rows_}) as l
+    inner join cloud_cells as c on {same}"""
+
+
+def _given(side: Side, column: Column) -> str:
+    """The cell that its type is told from: white space and words for null as the rule says."""
+    cell = side.cell(column.at(side.name))
+    if column.rule.space:
+        cell = _SPACED[column.rule.space].format(cell=cell)
+    if column.rule.null:
+        words = f"getvariable('{column.mark}_null')"
+        cell = f"case when list_contains({words}, {cell}) then null else {cell} end"
+    return cell
+
+
+def _typed(column: Column) -> str:
+    rule = column.rule
+    cell = f"g_{column.mark}"
+    if rule.normal_form:
+        cell = f"nfc_normalize({cell})"
+    if rule.ignore_case:
+        cell = f"lower({cell})"
+    if rule.zone:
+        cell = f"zoned_timestamp({cell}, getvariable('{column.mark}_zone'))"
+    else:
+        cell = _TYPED[rule.kind].format(cell=cell)
+    return _CUT[rule.precision].format(cell=cell) if rule.precision else cell
+
+
+def _differs(column: Column) -> str:
+    """SQL of whether the cells of a pair differ by the rule of their column."""
+    rule, mark = column.rule, column.mark
+    different = _DIFFERENT.format(mark=mark)
+    within = []
+    if rule.tolerance is not None:
+        told = "seconds_text({})" if rule.kind == "timestamp" else "{}"
+        one, other = told.format(f"l.{mark}"), told.format(f"c.{mark}")
+        within.append(f"gap_within({one}, {other}, getvariable('{mark}_tolerance'))")
+    if rule.relative is not None:
+        within.append(f"part_within(l.{mark}, c.{mark}, getvariable('{mark}_relative'))")
+    return " and ".join([different, *(f"not coalesce({one}, false)" for one in within)])
+
+
+def _changed(columns: Columns) -> str:
+    return " or ".join(f"d_{column.mark}" for column in columns.compared) or "false"
+
+
+def _key_text(table: str, side: str, columns: Columns) -> str:
+    """The key as text, as its side writes it; of several columns as a JSON list."""
+    raw = [f"{table}.r{key.at(side)}" for key in columns.keys]
+    return raw[0] if len(raw) == 1 else f"cast(to_json([{', '.join(raw)}]) as varchar)"
+
+
+def _has_types(columns: Columns) -> bool:
+    return any(column.rule.kind != "text" for column in columns.all)
+
+
+def _raw(side: Side) -> str:
+    return _listed(f"r{at}" for at in range(len(side.columns)))
+
+
+def _marks(columns: Sequence[Column]) -> str:
+    return _listed(column.mark for column in columns)
+
+
+def _listed(parts: Iterable[str]) -> str:
+    return ", ".join(parts)

@@ -8,7 +8,7 @@ import csv
 import gzip
 import shutil
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,8 +17,10 @@ import polars
 
 from tallybook.errors import BadInput, IncompleteInput, TallybookError
 from tallybook.ops import cached
-from tallybook.ops.reconciling import jsons
-from tallybook.ops.reconciling.jsons import BadRow, Row
+from tallybook.ops.exports import jsons
+from tallybook.ops.exports.jsons import Row
+from tallybook.ops.exports.ledger import BadRow, Place
+from tallybook.ops.exports.profile import Profile
 from tallybook.ops.warehouse import Warehouse
 
 Table = str | Path | polars.DataFrame | Warehouse
@@ -32,7 +34,11 @@ _REJECTED = "select line, error_message, csv_line from rejected order by line"
 
 @dataclass(slots=True)
 class Side:
-    """One side as read: the DuckDB table ``name`` with cells r0, r1, … and n, the row number."""
+    """One side as read: the DuckDB table ``name`` with the text cells r0, r1, …; n, the number of
+    the row from 1; and in_flight.
+
+    ``types`` has the type of each column that the profile of this side gives one.
+    """
 
     name: str
     source: str
@@ -42,6 +48,16 @@ class Side:
     warnings: list[str] = field(default_factory=list)
     lines: dict[int, int] = field(default_factory=dict)
     csv_file: tuple[Path, str] | None = None
+    types: Mapping[str, str] = field(default_factory=dict)
+
+    def cell(self, at: int) -> str:
+        """SQL of the cell at a position in standard notation, which each type is told from:
+        1.50 where the file has 1,50; null where it has a word for it. ``r<at>`` is what it has."""
+        return f"r{at}"
+
+    def place(self, row: int) -> Place:
+        """Where a row begins in its file."""
+        return Place(self.source, self.line(row))
 
     def line(self, row: int) -> int | None:
         """The line where a row begins, where its format has lines; the file is read anew for it."""
@@ -51,8 +67,17 @@ class Side:
         return self.lines.get(row)
 
 
-def read(connection: duckdb.DuckDBPyConnection, name: str, given: Table, aside: Path) -> Side:
-    """Read ``given`` into the table ``name``; ``aside`` is a folder for what must be unpacked."""
+def read(
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    given: Table,
+    aside: Path,
+    profile: Profile | None = None,
+) -> Side:
+    """Read ``given`` into the table ``name``; ``aside`` is a folder for what must be unpacked.
+
+    ``profile`` says how a file is to be read; without one its ending and first bytes do.
+    """
     if isinstance(given, Warehouse):
         return _read_cache(connection, name, given)
     if isinstance(given, polars.DataFrame):
@@ -62,9 +87,12 @@ def read(connection: duckdb.DuckDBPyConnection, name: str, given: Table, aside: 
         found = "that is a folder" if path.is_dir() else "there is no such file"
         raise BadInput(f"cannot read {path}: {found}")
     try:
-        return _read_file(connection, name, path, aside)
+        side = _read_file(connection, name, path, aside)
     except OSError as error:
         raise TallybookError(f"cannot read {path}: {error}") from error
+    if profile:
+        side.types = {column: rule.type for column, rule in profile.rules.items()}
+    return side
 
 
 def _read_file(connection: duckdb.DuckDBPyConnection, name: str, path: Path, aside: Path) -> Side:

@@ -1,34 +1,47 @@
 """What a reconciliation found."""
 
-from dataclasses import dataclass
-from typing import Any
+from __future__ import annotations
 
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final, Self
+
+import duckdb
 import polars
 
 from tallybook.errors import BadInput
+from tallybook.ops.reconciling.room import Room
 
-SIDES = ("local", "cloud")
-ONE_SIDED = ("duplicate", "null_key", "unreadable", "in_flight")
-STATUSES = (
+SIDES: Final = ("local", "cloud")
+ONE_SIDED: Final = ("duplicate", "null_key", "unreadable", "in_flight")
+STATUSES: Final = (
     "match",
     "differs",
     "only_local",
     "only_cloud",
     *(f"{status}_{side}" for status in ONE_SIDED for side in SIDES),
 )
+RELATIONS: Final = ("differences", "rows", "unreadable")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reconciliation:
     """The two sides compared; ``statuses`` counts rows, and both sums hold.
 
-    ``differences`` has one row a changed cell: key, column, local, cloud.
-    ``rows`` has one row a key (or a row without one) that is no match: status, key, local_row,
-    cloud_row (numbers of the rows in their files, from 1).
-    ``unreadable`` has one row a bad row or cell: side, file, line, column, reason, text.
+    ``apart`` says in words why nothing was comparable: no key in common, or a side without rows.
+    ``tolerated`` pairs match only by a tolerance. Its relations, which any SQL may ask:
+
+    - ``differences``, one row a changed cell: key, column, local, cloud;
+    - ``rows``, one row a key (or a row without one) that is no match: status, key, local_row,
+      cloud_row (numbers of the rows in their files, from 1);
+    - ``unreadable``, one row a bad row or cell: side, file, line, column, reason, text.
+
+    They live in a DuckDB of the reconciliation until it is closed or dropped.
     """
 
     key: tuple[str, ...]
+    source_local: str
+    source_cloud: str
     rows_local: int
     rows_cloud: int
     statuses: dict[str, int]
@@ -36,9 +49,34 @@ class Reconciliation:
     columns_only_local: tuple[str, ...]
     columns_only_cloud: tuple[str, ...]
     warnings: tuple[str, ...]
-    differences: polars.DataFrame
-    rows: polars.DataFrame
-    unreadable: polars.DataFrame
+    apart: str
+    tolerated: int
+    room: Room = field(repr=False)
+
+    def relation(self, name: str) -> duckdb.DuckDBPyRelation:
+        """The relation ``differences``, ``rows`` or ``unreadable``; nothing is read yet."""
+        if name not in RELATIONS:
+            raise BadInput(f"no relation {name!r}; choose one of {', '.join(RELATIONS)}")
+        return self.room.connection.table(name)
+
+    def sql(self, query: str) -> duckdb.DuckDBPyRelation:
+        """Any query over the three relations."""
+        return self.room.connection.sql(query)
+
+    @cached_property
+    def differences(self) -> polars.DataFrame:
+        """One row a changed cell: key, column, local, cloud, by key in byte order."""
+        return self.room.frame("from differences")
+
+    @cached_property
+    def rows(self) -> polars.DataFrame:
+        """One row a row that is no match: status, key, local_row, cloud_row."""
+        return self.room.frame("from rows")
+
+    @cached_property
+    def unreadable(self) -> polars.DataFrame:
+        """One row a bad row or cell: side, file, line, column, reason, text."""
+        return self.room.frame("from unreadable")
 
     @property
     def counted(self) -> polars.DataFrame:
@@ -83,3 +121,13 @@ class Reconciliation:
             "columns_only_cloud": list(self.columns_only_cloud),
             "warnings": list(self.warnings),
         }
+
+    def close(self) -> None:
+        """Drop its relations and what was set aside for them."""
+        self.room.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tallybook.ops.exports.ledger import BadRow
 
 Row = dict[str, str | None]
 
@@ -13,15 +14,6 @@ class RawNumber(str):
     """A JSON number as the text that it was."""
 
     __slots__ = ()
-
-
-@dataclass(frozen=True, slots=True)
-class BadRow:
-    """A row that could not be read: line (None where a format has none), reason, text."""
-
-    line: int | None
-    reason: str
-    text: str
 
 
 def parse(text: str) -> Any:

@@ -1,0 +1,153 @@
+"""Where a comparison works: a DuckDB of its own under a limit of memory, and a folder for what
+does not fit, which goes when the comparison is closed, interrupted or dropped."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory, gettempdir
+from typing import Any, Final
+from weakref import finalize
+
+import duckdb
+import polars
+
+from tallybook.errors import BadInput, NoRoom
+from tallybook.ops import memory, statements
+from tallybook.ops.interrupts import interruptible
+
+MEMORY: Final = "1200MB"
+Progress = Callable[[str, int, int], None]
+_PERIOD_S: Final = 0.2
+_FULL = ("no space left", "max_temp_directory_size", "disk full", "could not write")
+_NO_MEMORY = "failed to allocate"
+
+
+class Room:
+    """The DuckDB and the folder of one comparison."""
+
+    def __init__(
+        self, out: Path | None, limit: str = MEMORY, progress: Progress | None = None
+    ) -> None:
+        above = out or Path(gettempdir())
+        self._progress = progress
+        try:
+            above.mkdir(mode=0o700, parents=True, exist_ok=True)
+            memory.sweep(above)
+            folder = TemporaryDirectory(prefix=memory.prefix(), dir=above)
+        except OSError as error:
+            raise BadInput(
+                f"{above}: nothing can be set aside there: {error.strerror or error}; name another "
+                "folder with --out, or in TMPDIR"
+            ) from None
+        self.aside = Path(folder.name)
+        (self.aside / "spill").mkdir()
+        self.connection = _connected(self.aside / "spill", limit)
+        self._closed = finalize(self, _leave, self.connection, folder)
+
+    def close(self) -> None:
+        """Forget everything; the folder goes."""
+        self._closed()
+
+    def set(self, variables: Mapping[str, object]) -> None:
+        """Variables of DuckDB, which rules are told in: nothing of theirs becomes SQL."""
+        for name, value in variables.items():
+            self.connection.execute(f"set variable {name} = $1", [value])
+
+    def run(self, statement: str, stage: str = "") -> None:
+        """Run a statement that may take long; ``stage`` is what it does, in words."""
+        with self.checked(), self._shown(stage):
+            self.connection.execute(statement)
+
+    def all(self, statement: str) -> list[tuple[Any, ...]]:
+        """All rows of an answer."""
+        with self.checked():
+            return self.connection.execute(statement).fetchall()
+
+    def frame(self, statement: str) -> polars.DataFrame:
+        """An answer as a Polars frame."""
+        with self.checked():
+            found: polars.DataFrame = self.connection.sql(statement).pl()
+        return found
+
+    def keep(self, name: str, frame: polars.DataFrame) -> None:
+        """Make a frame a table."""
+        self.connection.register("given", frame)
+        self.connection.execute(f"create or replace table {name} as from given")
+        self.connection.unregister("given")
+
+    def drop_sides(self) -> None:
+        """Forget the rows of both sides: what is told of them stands in tables of its own."""
+        self.connection.execute(
+            "drop view local_cells; drop view cloud_cells; drop table local; drop table cloud; "
+            "drop table keyed; drop table pairs; drop table local_apart; drop table cloud_apart"
+        )
+
+    @contextmanager
+    def checked(self) -> Iterator[None]:
+        """Ctrl-C as such, and a full disk as what it is."""
+        try:
+            with interruptible():
+                yield
+        except duckdb.Error as error:
+            words = str(error).casefold()
+            if any(one in words for one in _FULL) or _NO_MEMORY in words:
+                raise NoRoom(_full(self.aside, words)) from None
+            raise
+
+    @contextmanager
+    def _shown(self, stage: str) -> Iterator[None]:
+        """Tell how far a statement is, in hundredths, while it runs."""
+        if not (self._progress and stage):
+            yield
+            return
+        done = threading.Event()
+        watch = threading.Thread(
+            target=_watch, args=(self.connection, self._progress, stage, done), daemon=True
+        )
+        watch.start()
+        try:
+            yield
+        finally:
+            done.set()
+            watch.join()
+        self._progress(stage, 100, 100)
+
+
+def _connected(spill: Path, limit: str) -> duckdb.DuckDBPyConnection:
+    try:
+        connection = memory.connect(spill, limit)
+    except duckdb.Error as error:
+        words = str(error).splitlines()[0]
+        raise BadInput(f"memory {limit!r}: {words}; write it like 2GB or 800MB") from None
+    connection.execute(
+        "set enable_progress_bar = true; set enable_progress_bar_print = false; "
+        "set progress_bar_time = 0"
+    )
+    for macros in ("typing_cells", "comparing_cells"):
+        connection.execute(statements.model(macros))
+    return connection
+
+
+def _watch(
+    connection: duckdb.DuckDBPyConnection, tell: Progress, stage: str, done: threading.Event
+) -> None:
+    while not done.wait(_PERIOD_S):
+        tell(stage, max(0, min(99, int(connection.query_progress()))), 100)
+
+
+def _leave(connection: duckdb.DuckDBPyConnection, folder: TemporaryDirectory[str]) -> None:
+    connection.close()
+    folder.cleanup()
+
+
+def _full(aside: Path, words: str) -> str:
+    if _NO_MEMORY in words and not any(one in words for one in _FULL):
+        return ("the memory that this comparison may use is too small for it; give it more "
+                "(--memory, or memory= in Python)")  # fmt: skip
+    return (
+        f"{aside.parent}: the disk takes no more of what does not fit into memory; make room, "
+        "or name another folder with --out, or in TMPDIR"
+    )

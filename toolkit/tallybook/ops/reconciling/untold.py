@@ -1,0 +1,52 @@
+"""The cache of a log that knows of none, beside an export: the answer is that there is none."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tallybook.errors import BadInput
+from tallybook.ops.reconciling.compare import reconcile
+from tallybook.ops.reconciling.result import Reconciliation
+from tallybook.ops.silence import Silence
+from tallybook.ops.warehouse import Warehouse
+
+
+@dataclass(frozen=True, slots=True)
+class Untold:
+    """In place of a ``Reconciliation`` in a notebook: each of its tables says why there is none."""
+
+    words: str
+
+    @property
+    def counted(self) -> Silence:
+        """Why nothing is counted."""
+        return Silence(self.words)
+
+    @property
+    def differences(self) -> Silence:
+        """Why no cell is compared."""
+        return Silence(self.words)
+
+    @property
+    def rows(self) -> Silence:
+        """Why no row is compared."""
+        return Silence(self.words)
+
+    @property
+    def complete(self) -> bool:
+        """Nothing that could be read was left out."""
+        return True
+
+
+def reconcile_cache(
+    warehouse: Warehouse, export: str | Path | None, *, key: str | Sequence[str]
+) -> Reconciliation | Untold:
+    """As ``reconcile`` for the cache of a log; ``Untold`` where the log says nothing of one.
+
+    ``export`` may be None there. Raises BadInput where it is None and the log has a cache.
+    """
+    if told := warehouse.silent.get("cache"):
+        return Untold(f"{told[:1].upper()}{told[1:]}: there is nothing to compare")
+    if export is None:
+        raise BadInput("no export to compare the cache with")
+    return reconcile(warehouse, export, key=key)
