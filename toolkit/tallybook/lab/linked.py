@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets
 import polars
 
+from tallybook.errors import TallybookError
 from tallybook.lab import offline, pages
 from tallybook.ops.charts import incident as charts
 from tallybook.ops.incident import Slice
@@ -129,6 +130,11 @@ class Linked:
         self._table.value = pages.table(found.select(_SHOWN), none="no lease ended here")
 
     def _refresh(self) -> None:
+        """What the button does: a log that cannot be read is told beside it."""
         self._again.disabled = True
-        self._view.refresh()
-        self._again.disabled = False
+        try:
+            self._view.refresh()
+        except TallybookError as error:
+            self._said.value = pages.line([str(error)])
+        finally:
+            self._again.disabled = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets
 
-from tallybook.errors import BadInput
+from tallybook.errors import BadInput, TallybookError
 from tallybook.lab import offline, pages
 from tallybook.layout import FILE_MODE
 from tallybook.ops.charts import drawing
@@ -77,8 +77,6 @@ class Notes:
     """Widgets to write findings down, and the file they are kept in."""
 
     def __init__(self, view: View, name: str, out: Path | None) -> None:
-        if safe_name(name) != name or not name:
-            raise BadInput(f"no name of an incident: {name!r}; use letters, digits, - . and _")
         self._view, self.name = view, name
         told = os.environ.get(offline.OUT)
         self.folder = (out or (Path(told) if told else view.warehouse.out)) / "incidents" / name
@@ -90,8 +88,8 @@ class Notes:
         self._severity = ipywidgets.Dropdown(options=SEVERITIES, value="warning")
         self._write = ipywidgets.Button(description="Write it down", icon="pencil")
         self._export = ipywidgets.Button(description="Make the report", icon="file")
-        self._write.on_click(lambda _: self._written())
-        self._export.on_click(lambda _: self.report())
+        self._write.on_click(lambda _: self._tried(self._written))
+        self._export.on_click(lambda _: self._tried(self.report))
         self._said = ipywidgets.HTML()
         self._list()
         buttons = ipywidgets.HBox([self._severity, self._write, self._export])
@@ -126,13 +124,16 @@ class Notes:
         self._list(f"report: {path.resolve()}")
         return path
 
-    def _written(self) -> None:
-        """What the button does: a mistake is told beside it."""
+    def _tried(self, do: Callable[[], object]) -> None:
+        """What a button does: what went wrong is told below it."""
         try:
-            self.write_down(self._text.value, self._severity.value)
-            self._text.value = ""
-        except BadInput as error:
+            do()
+        except (TallybookError, OSError) as error:
             self._list(str(error))
+
+    def _written(self) -> None:
+        self.write_down(self._text.value, self._severity.value)
+        self._text.value = ""
 
     def _noted(self, text: str, severity: str) -> Note:
         part, incident = self._view.selection, self._view.incident
@@ -176,6 +177,12 @@ class Notes:
                 for note in self.kept]  # fmt: skip
         said = [told] if told else [f"kept in {self._file}"] if self.kept else []
         self._said.value = "".join(pages.line([one]) for one in (*rows, *said))
+
+
+def require_name(name: str) -> None:
+    """Raise BadInput where ``name`` cannot be the folder of an incident."""
+    if safe_name(name) != name or not name:
+        raise BadInput(f"no name of an incident: {name!r}; use letters, digits, - . and _")
 
 
 def _append(path: Path, note: Note) -> None:

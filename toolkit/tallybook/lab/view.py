@@ -17,7 +17,7 @@ from tallybook.lab import offline
 from tallybook.lab.growth import Growth
 from tallybook.lab.linked import Linked
 from tallybook.lab.moment import Moment
-from tallybook.lab.notes import Notes
+from tallybook.lab.notes import Notes, require_name
 from tallybook.lab.traced import Traced
 from tallybook.ops.incident import Incident, Slice
 from tallybook.ops.opening import Books, open_warehouse
@@ -31,6 +31,7 @@ def open_incident(
 
     Raises BadInput as ``ops.open`` and ``Span`` do, and where the log has no event.
     """
+    require_name(name)
     offline.begin()
     return View(book, span, name=name, out=out)
 

@@ -22,6 +22,7 @@ _MEASURES = {"run_us": "run (s)", "total_us": "total (s)"}
 _TAKEN = {"expired": RED, "worker died": GREY, "reboot": "#000000"}
 _NAMED, _MOST_LANES = 6, 16
 _OTHER = "(other)"
+_HOW = "drag along the time to brush a window; double click to take the brush away"
 
 
 def brushed_throughput(incident: Incident, part: Slice | None = None) -> Chart:
@@ -31,15 +32,14 @@ def brushed_throughput(incident: Incident, part: Slice | None = None) -> Chart:
     long = _long(incident.flow(), _FLOWS, "what", "jobs")
     begun = {"value": {"x": [_shown(part.since), _shown(part.until)]}} if part else {}
     brush = alt.selection_interval(name=BRUSH, encodings=["x"], **begun)
-    lines = alt.Chart(drawing.rows(long)).mark_line(interpolate="step-after", strokeWidth=1.3)
+    lines = alt.Chart(drawing.packed(long)).mark_line(interpolate="step-after", strokeWidth=1.3)
     chart = lines.encode(
         x=_time(incident.whole, "since"),
         y=alt.Y("jobs:Q", title=f"jobs in {_step(incident)}"),
         color=alt.Color("what:N", title=None, scale=drawing.colours(_FLOWS, (ORANGE, BLUE, GREEN))),
         strokeDash=alt.StrokeDash("what:N", title=None, scale=drawing.dashes(_FLOWS)),
     ).properties(width=_WIDE, height=_LOW).add_params(brush)  # fmt: skip
-    return drawing.dressed(chart, "Throughput", "drag along the time to brush a window; double "
-                           "click to take the brush away")  # fmt: skip
+    return drawing.dressed(chart, "Throughput", _HOW)
 
 
 def slice_panels(incident: Incident, part: Slice) -> Chart:
@@ -57,7 +57,7 @@ def queue_depth(incident: Incident, grain: int) -> Chart:
     stands is the parameter ``now`` (``moment_shown``)."""
     alt = drawing.altair_module()
     long = _long(incident.depth(), _DEPTHS, "status", "jobs")
-    lines = alt.Chart(drawing.rows(long)).mark_line(interpolate="step-after", strokeWidth=1.3)
+    lines = alt.Chart(drawing.packed(long)).mark_line(interpolate="step-after", strokeWidth=1.3)
     drawn = lines.encode(
         x=_time(incident.whole, "until"),
         y=alt.Y("jobs:Q", title="jobs"),
@@ -100,7 +100,7 @@ def _latencies(incident: Incident, part: Slice) -> list[Chart]:
     panels = []
     for measure, title in _MEASURES.items():
         long = _long(found.filter(polars.col("measure") == measure), _MARKS, "mark", "seconds")
-        lines = alt.Chart(drawing.rows(long)).mark_line(
+        lines = alt.Chart(drawing.packed(long)).mark_line(
             strokeWidth=1.4, point=alt.OverlayMarkDef(size=8)
         )
         panels.append(lines.encode(
@@ -114,7 +114,7 @@ def _latencies(incident: Incident, part: Slice) -> list[Chart]:
 
 def _heat(incident: Incident, part: Slice) -> Chart:
     alt = drawing.altair_module()
-    cells = alt.Chart(drawing.rows(incident.heat(part))).mark_rect(tooltip=True)
+    cells = alt.Chart(drawing.packed(incident.heat(part))).mark_rect(tooltip=True)
     return cells.encode(
         x=_time(part, "since", quiet=True),
         x2="until:T",
@@ -130,7 +130,7 @@ def _heat(incident: Incident, part: Slice) -> Chart:
 def _errors(incident: Incident, part: Slice) -> Chart:
     alt = drawing.altair_module()
     found, names = _named(incident.errors(part))
-    bars = alt.Chart(drawing.rows(found)).mark_bar(orient="vertical", stroke=None)
+    bars = alt.Chart(drawing.packed(found)).mark_bar(orient="vertical", stroke=None)
     return bars.encode(
         x=_time(part, "since"),
         x2="until:T",
@@ -163,7 +163,7 @@ def _lanes(incident: Incident, part: Slice) -> Chart:
     kept = busy.filter(polars.col("worker").is_in(lanes)).with_columns(
         held=polars.col("held_s") / length
     )
-    rects = alt.Chart(drawing.rows(kept)).mark_rect(tooltip=True).encode(
+    rects = alt.Chart(drawing.packed(kept)).mark_rect(tooltip=True).encode(
         x=_time(part, "since"),
         x2="until:T",
         y=alt.Y("worker:N", title=None, sort=lanes),
@@ -181,7 +181,7 @@ def _taken(taken: polars.DataFrame, lanes: list[str], part: Slice) -> list[Chart
     if taken.is_empty():
         return []
     hows = [how for how in _TAKEN if how in taken["how"].to_list()]
-    bars = alt.Chart(drawing.rows(taken)).mark_bar(
+    bars = alt.Chart(drawing.packed(taken)).mark_bar(
         height=6, stroke="white", strokeWidth=0.5, minBandSize=3, tooltip=True
     )
     scale = drawing.colours(hows, [_TAKEN[how] for how in hows])

@@ -11,6 +11,7 @@
 -- rest leads to expect. That is the measure, and the order is by its size. Where the rest has no lease of v, the
 -- expectation is that of the rest as a whole. deviations is the difference over its standard error (pooled share for
 -- the first two, Welch's for the third); below $deviations, or with an excess below $least, it is left out as chance.
+-- A value that every lease has, here and in the rest, fails and takes as long as all do: it tells nothing.
 with counted as (
     select
         cells.id,
@@ -93,7 +94,7 @@ ways as (
         sqrt(pooled_failing * (1 - pooled_failing) * (1 / n + 1 / beside_n)),
         failing - rest_failing
     from pooled
-    where dimension not in ('error', 'attempt') and n > 0
+    where dimension not in ('error', 'attempt') and n > 0 and n + rest_n < all_n + all_rest_n
     union all
     select
         dimension, name, id, 'takes longer', n, rest_n,
@@ -103,7 +104,7 @@ ways as (
         sqrt(variance / n + rest_variance / beside_n),
         mean - rest_mean
     from pooled
-    where dimension not in ('error', 'attempt') and n > 1
+    where dimension not in ('error', 'attempt') and n > 1 and n + rest_n < all_n + all_rest_n
 )
 select
     dimension,
