@@ -103,7 +103,7 @@ class World:
             raise Retry("cut", error_type="AnswerLost")
         ctx.note(http_status=200, replayed=answer == "replayed")
         if answer != "uncached":
-            ctx.cache.put(key, job.payload)
+            ctx.cache.put(key, job.payload | ({"seen": 1} if answer == "reshaped" else {}))
         self.note(key, "done")
 
     def accept(self, job: Any, *, again: bool) -> None:
