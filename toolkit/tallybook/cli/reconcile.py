@@ -71,7 +71,6 @@ def run(args: argparse.Namespace) -> int:
         return inspecting.run(args)
     if not args.key:
         raise BadInput("name the column of the key with --key; --inspect shows the columns")
-    from tallybook import ops
     from tallybook.ops.exports import choosing
 
     rules = ruling.rules(args)
