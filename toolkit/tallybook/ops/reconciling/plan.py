@@ -61,6 +61,8 @@ def cells(side: Side, columns: Columns) -> str:
     from typed"""
 
 
+KEPT: Final = ("rows", "changed", "names", "differences", "unreadable")
+
 DIFFERENCES: Final = """
     create or replace view differences as
     select changed.key, names."column", changed.local, changed.cloud

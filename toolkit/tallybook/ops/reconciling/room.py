@@ -4,7 +4,7 @@ does not fit, which goes when the comparison is closed, interrupted or dropped."
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
@@ -25,6 +25,10 @@ _COUNTS: Final = (
     "set enable_progress_bar = true; set enable_progress_bar_print = false; "
     "set progress_bar_time = 0"
 )
+_MADE: Final = """
+    select 'view', view_name from duckdb_views() where not internal
+    union all
+    select 'table', table_name from duckdb_tables()"""
 _FULL = ("no space left", "max_temp_directory_size", "disk full", "could not write")
 _NO_MEMORY = "failed to allocate"
 
@@ -84,13 +88,11 @@ class Room:
         self.connection.execute(f"create or replace table {name} as from given")
         self.connection.unregister("given")
 
-    def drop_sides(self) -> None:
-        """Forget the rows of both sides: what is told of them stands in tables of its own."""
-        self.connection.execute(
-            "drop view local_cells; drop view cloud_cells; drop view local; drop view cloud; "
-            "drop table local_rows; drop table cloud_rows; drop table keyed; "
-            "drop table pairs; drop table local_apart; drop table cloud_apart"
-        )
+    def drop_all_but(self, kept: Collection[str]) -> None:
+        """Forget every table and view but these: their rows need memory."""
+        for kind, name in self.all(_MADE):
+            if name not in kept:
+                self.connection.execute(f'drop {kind} "{name}"')
 
     @contextmanager
     def checked(self) -> Iterator[None]:
@@ -125,7 +127,7 @@ class Room:
 
 def _connected(spill: Path, limit: str) -> duckdb.DuckDBPyConnection:
     try:
-        connection = memory.connect(spill, limit)
+        connection = memory.connect(spill, limit, preserve_insertion_order=True)
     except duckdb.Error as error:
         words = str(error).splitlines()[0]
         raise BadInput(f"memory {limit!r}: {words}; write it like 2GB or 800MB") from None
