@@ -68,10 +68,8 @@ def test_runs_that_ended_without_a_word_or_under_another_shape_are_shown(tmp_pat
 def test_with_many_runs_the_newest_are_shown_and_the_others_counted(tmp_path: Path) -> None:
     runs = [run_of(1, run=f"small-{n}", started_at=f"{n}") for n in range(230)]
     page = index.render(runs, tmp_path)
-    assert (
-        page.count("<tr>") == 201 and "and 30 before" in page
+    assert page.count("<tr>") == 201 and "and 30 before" in page
     assert "230 runs of 1 runbook<" in page
-    )
 
 
 def test_figures_of_an_answer_are_its_finite_numbers() -> None:
