@@ -136,7 +136,7 @@ def expected(local: list[Cells], cloud: list[Cells]) -> tuple[Counter[str], Coun
     return statuses, changed
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(rows=ROWS, edits=EDITS, left=SIDES, right=SIDES)
 def test_the_report_equals_the_edits(
     rows: list[Cells],

@@ -1,4 +1,4 @@
-"""What a person sees: report and notebook in a real Chromium, with no way out.
+"""What a person sees: reports in a real Chromium, with no way out.
 
 Looked at are drawn marks, with their size and paint, and not the absence of errors.
 """
@@ -6,10 +6,6 @@ Looked at are drawn marks, with their size and paint, and not the absence of err
 from __future__ import annotations
 
 import re
-import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,29 +18,6 @@ from tallybook.runbook.kernels import Warm
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "data-samples" / "book"
-SERVE = """
-import sys
-from pathlib import Path
-from tallybook.runbook import lab
-place = lab.prepare(Path("out"), None)
-lab.serve(place, Path(sys.argv[1]), browser=False, ready=lambda url: print(url, flush=True))
-"""
-WITHIN = ("data:", "blob:")
-COLOURED = """
-(image) => {
-  const canvas = document.createElement('canvas');
-  canvas.width = image.naturalWidth; canvas.height = image.naturalHeight;
-  const brush = canvas.getContext('2d');
-  brush.drawImage(image, 0, 0);
-  const pixels = brush.getImageData(0, 0, canvas.width, canvas.height).data;
-  let coloured = 0;
-  for (let i = 0; i < pixels.length; i += 4) {
-    const [red, green, blue] = pixels.slice(i, i + 3);
-    coloured += Math.max(red, green, blue) - Math.min(red, green, blue) > 40;
-  }
-  return coloured;
-}
-"""
 
 
 def test_without_chromium_a_test_is_skipped_and_in_ci_it_fails(
@@ -214,46 +187,4 @@ def test_what_a_report_must_not_do_its_policy_stops(
     with chromium.page(is_file, browser) as (page, refused):
         page.goto(broken.as_uri())
         assert page.title() != "ran"
-        assert refused == []
-
-
-@pytest.fixture
-def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The address of a JupyterLab on a copy of the notebooks."""
-    chromium.executable()
-    monkeypatch.chdir(tmp_path)
-    shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
-    server = subprocess.Popen(
-        [sys.executable, "-c", SERVE, str(SAMPLE)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    try:
-        assert server.stdout
-        yield server.stdout.readline().strip()
-    finally:
-        server.send_signal(signal.SIGINT)
-        server.wait(30)
-
-
-def test_the_incident_notebook_draws_its_charts_in_jupyterlab_with_no_network(
-    lab: str, browser: Any
-) -> None:
-    own = lab.partition("/lab")[0]
-    with chromium.page(lambda url: url.startswith((own, *WITHIN)), browser) as (
-        page,
-        refused,
-    ):
-        page.set_default_timeout(60_000)
-        page.set_viewport_size({"width": 1280, "height": 6000})
-        page.goto(lab.replace("/lab?", "/lab/tree/notebooks/incident.ipynb?"))
-        page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
-        page.get_by_role("menuitem", name="Run", exact=True).click()
-        page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-        page.get_by_text("status: findings").first.wait_for()
-        images = page.locator(".jp-RenderedSVG img").all()
-        assert len(images) == 3
-        assert all(image.evaluate(COLOURED) > 200 for image in images)
-        assert not page.locator(".jp-OutputArea .jp-RenderedText[data-mime-type*=error]").count()
         assert refused == []

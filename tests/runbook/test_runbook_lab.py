@@ -15,11 +15,11 @@ import pytest
 from runbook_notebooks import empty_book, notebook
 
 from tallybook.errors import BadInput
-from tallybook.runbook import lab
+from tallybook.lab import server as lab
 
 SERVE = """
 from pathlib import Path
-from tallybook.runbook import lab
+from tallybook.lab import server as lab
 place = lab.prepare(Path("out"), None)
 lab.serve(place, Path("book"), browser=False, ready=lambda url: print(url, flush=True))
 """

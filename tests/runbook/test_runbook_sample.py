@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from tallybook import runbook
 from tallybook.errors import BadInput
 from tallybook.ops.charts import Drawing
 from tallybook.runbook import answers, engine
+from tallybook.runbook.kernels import Warm
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "data-samples"
@@ -38,34 +38,25 @@ def unchanged() -> Iterator[None]:
 
 
 PLAIN = """
-import sys
+import os, sys
 from tallybook.imports import late_grammar
 with late_grammar():
     import papermill
-out, *paths = sys.argv[1:]
-for path in paths:
-    papermill.execute_notebook(path, f"{out}/{path}", progress_bar=False)
+root, out = sys.argv[1:]
+for folder, path in (("", "runbooks/log_health.ipynb"), ("runbooks", "dead_letters.ipynb")):
+    os.chdir(os.path.join(root, folder))
+    papermill.execute_notebook(path, out + "/" + path, progress_bar=False)
 """
-
-
-def plain(cwd: Path, out: Path, *names: str) -> None:
-    """Run notebooks of the folder ``cwd`` by papermill alone, with no book named."""
-    environment = {name: text for name, text in os.environ.items() if name != "TALLYBOOK_BOOK"}
-    command = [sys.executable, "-c", PLAIN, str(out), *names]
-    ended = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stderr[-2000:]
 
 
 def test_notebooks_run_by_papermill_alone_with_their_defaults_from_two_folders(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "runbooks").mkdir()
-    with ThreadPoolExecutor(2) as pool:
-        runs = [
-            pool.submit(plain, ROOT, tmp_path, "runbooks/log_health.ipynb"),
-            pool.submit(plain, ROOT / "runbooks", tmp_path, "dead_letters.ipynb"),
-        ]
-    assert not [run.exception() for run in runs if run.exception()]
+    environment = {name: text for name, text in os.environ.items() if name != "TALLYBOOK_BOOK"}
+    command = [sys.executable, "-c", PLAIN, str(ROOT), str(tmp_path)]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr[-2000:]
     written = sorted(tmp_path.rglob("*.ipynb"))
     assert [path.stem for path in written] == ["dead_letters", "log_health"]
     for path in written:
@@ -87,7 +78,9 @@ def test_the_others_run_cell_by_cell_with_their_defaults(
     assert tried.answer.findings and drawn
 
 
-def test_a_lost_state_is_found_and_with_dry_run_off_it_is_rebuilt(tmp_path: Path) -> None:
+def test_a_lost_state_is_found_and_with_dry_run_off_it_is_rebuilt(
+    tmp_path: Path, warm: Warm
+) -> None:
     book = tmp_path / "book"
     shutil.copytree(SAMPLES / "book", book)
     (book / "state.db").unlink()
@@ -97,7 +90,7 @@ def test_a_lost_state_is_found_and_with_dry_run_off_it_is_rebuilt(tmp_path: Path
     assert [found["kind"] for found in looked.findings] == ["cache_lost"]
     assert not (book / "state.db").exists()
 
-    mended = runbook.run(path, {"dry_run": "false"}, book=book, out=tmp_path)
+    mended = runbook.run(path, {"dry_run": "false"}, book=book, out=tmp_path, warm=warm)
     assert (mended.status, mended.message) == ("clean", "")
     found = mended.findings[0]
     assert found["kind"] == "rebuilt"

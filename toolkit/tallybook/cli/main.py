@@ -33,6 +33,7 @@ COMMANDS = {
     "rebuild": "rebuild state.db (queue and cache) from the log",
     "analyze": "throughput, latency, leases, backlog, double runs and settings, from the log",
     "reconcile": "compare the cache, or a file, with an export",
+    "plan": "show, apply or undo a repair plan of reconcile",
     "import": "import the job log of another system, or propose how to read it",
     "runbook": "list runbooks, run one and leave a report, or run them by a schedule",
     "lab": "open JupyterLab on a book",

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
-from tallybook.cli import output, ruling
+from tallybook.cli import explaining, inspecting, output, ruling
 from tallybook.errors import BadInput
 
 if TYPE_CHECKING:
-    from tallybook.ops import Reconciliation, Warehouse
+    from tallybook.ops import Explained, Reconciliation, Warehouse
+    from tallybook.recover.plans import Plan
 
 HELP = "compare the cache, or a file, with an export"
 _DIFFERENT, _INCOMPLETE = 1, 4
@@ -29,13 +31,21 @@ _FIRST_ROWS = """
 def add(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument(
-        "export", metavar="EXPORT", help="CSV, TSV, NDJSON, JSON array or Parquet; gzip or not"
+        "export",
+        metavar="EXPORT",
+        help="a file, a pattern, a folder of parts or a URL: CSV, JSON, Parquet, ORC, XLSX, …",
     )
     parser.add_argument(
         "--local", metavar="FILE", help="compare this file instead of the cache of the book"
     )
     parser.add_argument(
-        "--key", metavar="COLUMN", action="append", required=True, help="again for more columns"
+        "--key", metavar="COLUMN", action="append", default=[], help="again for more columns"
+    )
+    parser.add_argument(
+        "--profile", metavar="P", help="how the export is read: a name, or a .toml file"
+    )
+    parser.add_argument(
+        "--inspect", action="store_true", help="say what the export is and propose a profile"
     )
     parser.add_argument(
         "--out", metavar="DIR", help="write every difference there, and a page to look at"
@@ -50,36 +60,66 @@ def add(parser: argparse.ArgumentParser) -> None:
     output.add_book(parser)
     output.add_json(parser)
     ruling.add(parser)
+    explaining.add(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """0 where all rows match, 1 where some do not, 4 where something could not be read."""
-    from tallybook import ops
-
-    rules = ruling.rules(args)
     if args.out:
         _require_folder(Path(args.out))
+    if args.inspect:
+        return inspecting.run(args)
+    if not args.key:
+        raise BadInput("name the column of the key with --key; --inspect shows the columns")
+    from tallybook.ops.exports import choosing
+
+    rules = ruling.rules(args)
     with output.Stages() as stages:
         asked = {"key": args.key, "columns": rules, "out": args.out, "progress": stages.show}
         if args.memory:
             asked["memory"] = args.memory
-        if args.local:
-            found, notes = ops.reconcile(args.local, args.export, **asked), []
-        else:
-            with _warehouse(args.book) as warehouse:
-                found = ops.reconcile(warehouse, args.export, **asked)
-                notes = warehouse.notes
-    with found:
-        return _answer(args, found, notes)
+        if args.profile:
+            asked["profile"] = choosing.load(args.profile)
+        told = _found(args, asked)
+    with told.reconciliation:
+        return _answer(args, told)
 
 
-def _answer(args: argparse.Namespace, found: Reconciliation, notes: list[str]) -> int:
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """The comparison; where a book was asked, also what its log says, and the plan if any."""
+
+    reconciliation: Reconciliation
+    explained: Explained | None = None
+    notes: Sequence[str] = ()
+    plan: tuple[Path, Plan] | None = None
+
+
+def _found(args: argparse.Namespace, asked: Mapping[str, Any]) -> _Told:
+    from tallybook import ops
+
+    planner = explaining.Planner(args) if args.plan else None
+    if args.local and not args.explain:
+        return _Told(ops.reconcile(args.local, args.export, **asked))
+    flight = explaining.flight(args)
+    with _warehouse(args.book) as warehouse:
+        explained = ops.explain(warehouse, args.export, local=args.local, flight=flight, **asked)
+        plan = planner.write(warehouse, explained) if planner else None
+        return _Told(explained.reconciliation, explained, warehouse.notes, plan)
+
+
+def _answer(args: argparse.Namespace, told: _Told) -> int:
+    found = told.reconciliation
     if args.out:
-        _write(found, Path(args.out), args.format)
+        _write(told, Path(args.out), args.format)
     shown = found.as_json()
-    shown["warnings"] = [*notes, *shown["warnings"]]
-    output.answer(shown, args.json, text=lambda: _text(found, shown["warnings"], args.out))
-    if notes or not found.complete:
+    shown["warnings"] = [*told.notes, *shown["warnings"]]
+    if args.explain and told.explained:
+        shown |= told.explained.as_json()
+    if told.plan:
+        shown |= {"plan": str(told.plan[0]), "actions": told.plan[1].counts()}
+    output.answer(shown, args.json, text=lambda: _text(told, args, shown["warnings"]))
+    if told.notes or not found.complete:
         return _INCOMPLETE
     return 0 if found.clean else _DIFFERENT
 
@@ -100,14 +140,17 @@ def _require_folder(folder: Path) -> None:
         raise BadInput(f"--out {folder}: no right to write into {above}")
 
 
-def _write(found: Reconciliation, folder: Path, kind: str) -> None:
+def _write(told: _Told, folder: Path, kind: str) -> None:
     try:
-        found.write(folder, kind)
+        told.reconciliation.write(folder, kind)
+        if told.explained:
+            told.explained.write(folder, kind)
     except OSError as error:
         raise BadInput(f"--out {folder}: cannot be written: {error.strerror or error}") from None
 
 
-def _text(found: Reconciliation, warnings: list[str], out: str | None) -> str:
+def _text(told: _Told, args: argparse.Namespace, warnings: list[str]) -> str:
+    found, explained = told.reconciliation, told.explained
     statuses = [{"status": status.replace("_", " "), "rows": count}
                 for status, count in found.statuses.items() if count]  # fmt: skip
     parts = [
@@ -115,15 +158,20 @@ def _text(found: Reconciliation, warnings: list[str], out: str | None) -> str:
         f"{output.counted(found.rows_local, 'row')} local, "
         f"{output.counted(found.rows_cloud, 'row')} in the cloud",
         output.table(statuses, ["status", "rows"]),
-        *_changed(found, out),
+        *_changed(found, args.out),
         *_unpaired(found),
         *_unread(found),
     ]
+    if args.explain and explained:
+        parts.append(explaining.text(explained))
     for side, only in (("local", found.columns_only_local), ("cloud", found.columns_only_cloud)):
         if only:
             parts.append(f"columns only on the {side} side: {', '.join(only)}")
-    notes = [f"note: {warning}" for warning in warnings if warning != found.apart]
-    return "\n\n".join([*parts, *notes, *([f"all of it is in {out}"] if out else [])])
+    if told.plan:
+        parts.append(explaining.planned(*told.plan))
+    covers = explained.cover.told if explained and explained.cover else ()
+    notes = [f"note: {one}" for one in (*covers, *warnings) if one != found.apart]
+    return "\n\n".join([*parts, *notes, *([f"all of it is in {args.out}"] if args.out else [])])
 
 
 def _changed(found: Reconciliation, out: str | None) -> Iterator[str]:

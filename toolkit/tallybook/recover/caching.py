@@ -62,6 +62,7 @@ class CacheRebuilt:
     checkpoint: str | None
     cache: str | None
     certificate: str | None
+    statements: list[str]
     complete: bool
     put: int | None = None
     invalidated: int | None = None

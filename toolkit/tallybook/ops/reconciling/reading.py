@@ -13,7 +13,7 @@ import polars
 
 from tallybook.errors import BadInput, IncompleteInput, TallybookError
 from tallybook.ops import cached
-from tallybook.ops.exports import jsons, reading
+from tallybook.ops.exports import jsons, reading, suspicions
 from tallybook.ops.exports.jsons import Row
 from tallybook.ops.exports.ledger import BadRow, Place
 from tallybook.ops.exports.places import Places
@@ -87,7 +87,9 @@ def _read_export(
     places = Places(connection, found, profile.limits)
     cells = {at: f"c{at}" for at in range(len(target.columns)) if target.rule(at).rewrites}
     types = {column: _COMPARED.get(rule.kind, "text") for column, rule in profile.rules.items()}
-    return Side(name, found.source, target.columns, found.rows, found.bad, found.warnings,
+    counted = suspicions.counts(found.source, found.rows + len(found.bad), profile.last_rows)
+    warnings = [*found.warnings, *counted]
+    return Side(name, found.source, target.columns, found.rows, found.bad, warnings,
                 types=types, cells=cells, places=places)  # fmt: skip
 
 
@@ -100,7 +102,7 @@ def _read_cache(connection: duckdb.DuckDBPyConnection, name: str, warehouse: War
         raise _empty(warehouse)
     columns = list(dict.fromkeys(column for entry in entries for column in entry))
     source = f"the cache of {warehouse.book}"
-    return _from_frame(connection, name, source, _frame(columns, entries), cache["pending"])
+    return _from_frame(connection, name, source, _frame(columns, entries))
 
 
 def _empty(warehouse: Warehouse) -> TallybookError:
@@ -140,16 +142,11 @@ def _frame(columns: list[str], rows: list[Row]) -> polars.DataFrame:
 
 
 def _from_frame(
-    connection: duckdb.DuckDBPyConnection,
-    name: str,
-    source: str,
-    frame: polars.DataFrame,
-    flying: polars.Series | None = None,
+    connection: duckdb.DuckDBPyConnection, name: str, source: str, frame: polars.DataFrame
 ) -> Side:
     columns = frame.columns
     frame = frame.rename({column: f"r{at}" for at, column in enumerate(columns)})
-    pending = polars.lit(False) if flying is None else flying
-    frame = frame.with_columns(in_flight=pending).with_row_index("n", offset=1)
+    frame = frame.with_columns(in_flight=polars.lit(False)).with_row_index("n", offset=1)
     connection.register("given", frame)
     connection.execute(f"create table {name}_rows as select * from given")  # noqa: S608 - our name
     connection.execute(f"create view {name} as from {name}_rows")

@@ -30,15 +30,20 @@ def write(found: Reconciliation, folder: Path, kind: str = "csv") -> list[Path]:
     folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
     summary = orjson.dumps(found.as_json(), option=orjson.OPT_INDENT_2)
     files = [_put(folder / "reconciliation.json", summary + b"\n")]
-    for name in RELATIONS:
-        path = folder / f"{name}.{kind}"
-        _put(path, b"")
-        with found.room.checked():
-            FORMATS[kind](found.relation(name), str(path))
-        path.chmod(FILE_MODE)
-        files.append(path)
+    files += [
+        relation(found, found.relation(name), folder / f"{name}.{kind}") for name in RELATIONS
+    ]
     html = page.html(found, beside=f"differences.{kind} or rows.{kind}")
     return [*files, _put(folder / "report.html", html.encode("utf-8", "replace"))]
+
+
+def relation(found: Reconciliation, told: duckdb.DuckDBPyRelation, path: Path) -> Path:
+    """Write one relation of ``found`` into ``path``, in the format that its ending names."""
+    _put(path, b"")
+    with found.room.checked():
+        FORMATS[path.suffix[1:]](told, str(path))
+    path.chmod(FILE_MODE)
+    return path
 
 
 def _put(path: Path, content: bytes) -> Path:
