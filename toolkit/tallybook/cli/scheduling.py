@@ -17,12 +17,15 @@ from tallybook.errors import BadInput
 
 if TYPE_CHECKING:
     from tallybook.runbook.schedule import Ended, Listener, Missed, Outcome, Planned
+    from tallybook.runbook.schedule.definitions import File
 
 HELP = "run runbooks when runbooks.toml says"
 _EPILOG = (
     "reads runbooks.toml beside the runbooks; stays in the foreground until Ctrl-C or SIGTERM. "
     "What was missed meanwhile is run at the next start, by the entry's rule"
 )
+
+_KINDS = ("systemd", "crontab", "kubernetes", "airflow", "github")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +36,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--next", type=int, metavar="N", help="say the next N times of each entry, and run nothing"
     )
     one_of.add_argument("--now", metavar="NAME", help="run this entry once, at once, and tell")
+    one_of.add_argument(
+        "--print", choices=_KINDS, metavar="KIND", help=f"print definitions for {', '.join(_KINDS)}"
+    )
+    parser.add_argument("--to", metavar="DIR", help="with --print: write the files into DIR")
     parser.add_argument("--parallel", type=int, default=2, metavar="N", help="default: 2 runs")
     parser.add_argument("--out", metavar="DIR", help="default ./tallybook-out/<node>")
     output.add_book(parser)
@@ -49,8 +56,12 @@ def run(args: argparse.Namespace) -> int:
         raise BadInput("--parallel: write 1 or more")
     if not plan:
         raise BadInput(f"nothing is scheduled: {known.path} has no [[schedule]]")
+    if args.to and not args.print:
+        raise BadInput("--to says where the files of --print go; add --print KIND")
     if args.next is not None:
         return _next(args, plan)
+    if args.print:
+        return _print(args, plan)
     book, out = _places(args)
     if args.now is not None:
         plan = [schedule.chosen(plan, args.now)]
@@ -72,6 +83,33 @@ def _places(args: argparse.Namespace) -> tuple[Path, Path]:
 
     book = layout.require_readable_book(layout.find_book(args.book)).root.resolve()
     return book, layout.out_dir(args.out, folder.node_of(book)).resolve()
+
+
+def _print(args: argparse.Namespace, plan: list[Planned]) -> int:
+    from tallybook.runbook.schedule import definitions
+
+    elsewhere = args.print in ("kubernetes", "github")
+    book, out = (Path("book"), Path("out")) if elsewhere else _places(args)
+    files = definitions.KINDS[args.print](plan, definitions.Where(Path.cwd(), book, out))
+    shown = {"files": [{"name": file.name, "text": file.text} for file in files]}
+    if args.to:
+        written = [str(_write(Path(args.to), file)) for file in files]
+        output.answer({"written": written}, args.json, text=lambda: "\n".join(written))
+    else:
+        output.answer(shown, args.json, text=lambda: "\n".join(file.text for file in files))
+    return 0
+
+
+def _write(folder: Path, file: File) -> Path:
+    """Write one definition; raises BadInput where another file has its name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / file.name
+    if path.exists() and path.read_bytes() != file.text.encode():
+        raise BadInput(
+            f"{path} is there and says something else; move it away or name another --to"
+        )
+    path.write_text(file.text, "utf-8")
+    return path
 
 
 @contextmanager

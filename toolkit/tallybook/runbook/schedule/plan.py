@@ -32,7 +32,8 @@ class Planned:
         """What runs it, as a command line."""
         given = [f"{name}={value}" for name, value in self.entry.parameters.items()]
         asked = [part for pair in given for part in ("-p", pair)]
-        where = ["--book", str(book), "--out", str(out), "--json"]
+        where = ["--deadline", f"{self.entry.deadline_s:g}"]
+        where += ["--book", str(book), "--out", str(out), "--json"]
         run = [sys.executable, "-m", "tallybook", "runbook", "run", self.entry.runbook]
         return [*run, *asked, *where]
 
