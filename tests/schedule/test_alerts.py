@@ -95,14 +95,35 @@ def test_an_interrupted_run_ends_no_state() -> None:
 
 
 def test_missed_times_are_told_once_until_a_run_ends() -> None:
-    missed = Missed(left_out=(MIDNIGHT, MIDNIGHT), late=())
-    state, news = judging.of_missed(State(), RULES, missed)
-    assert news is not None and news.what == "missed 2 times, was left out"
-    state, again = judging.of_missed(state, RULES, missed)
+    missed = Missed(left_out=(MIDNIGHT, MIDNIGHT))
+    state, news = judging.of_missed(State(), RULES, missed, "skip")
+    assert news is not None and news.what == "missed 2 times, left out"
+    state, again = judging.of_missed(state, RULES, missed, "skip")
     assert again is None
     state, news = judging.of_run(state, RULES, CLEAN)
     assert news is not None and news.what == "well again" and state == State()
-    assert judging.of_missed(State(), Alerts(("x",), missed=False), missed)[1] is None
+    assert judging.of_missed(State(), Alerts(("x",), missed=False), missed, "skip")[1] is None
+
+
+@pytest.mark.parametrize(
+    ("missed", "rule", "said"),
+    [
+        (Missed(late=(MIDNIGHT,)), "once", "missed once, one run makes up for it"),
+        (Missed((MIDNIGHT,), (MIDNIGHT,)), "once", "missed 2 times, one run makes up for it"),
+        (Missed(late=(MIDNIGHT,)), "all", "missed once, run now"),
+        (Missed(late=(MIDNIGHT, MIDNIGHT)), "all", "missed 2 times, each is run now"),
+        (Missed((MIDNIGHT,), (MIDNIGHT,)), "all", "missed 2 times, some left out"),
+        (
+            Missed(given_up=(MIDNIGHT,)),
+            "once",
+            "missed once, given up after 3 runs that did not end",
+        ),
+    ],
+)
+def test_what_becomes_of_missed_times_is_told_by_the_rule(
+    missed: Missed, rule: str, said: str
+) -> None:
+    assert missed.told(rule) == said
 
 
 # outbox
