@@ -67,7 +67,7 @@ def _packed(data: bytes, packing: str) -> bytes:
     return data
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(table=written())
 def test_any_table_in_any_dialect_comes_back_cell_for_cell(
     table: tuple[list[list[Cell]], bytes, dict[str, Any], str],

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tallybook.cli import output, ruling
 from tallybook.errors import BadInput
@@ -61,6 +62,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="what is in flight for longer than this is a difference (default: 1h)",
     )  # fmt: skip
     parser.add_argument(
+        "--again", metavar="TIME", nargs="?", const="",
+        help="a second look: a clean run settles earlier ones of --out; with TIME, where rows are "
+        "in flight, look again after it",
+    )  # fmt: skip
+    parser.add_argument(
         "--plan", metavar="POLICY",
         help="write a repair plan: last-write-wins, version-check, merge, server or manual",
     )  # fmt: skip
@@ -83,6 +89,53 @@ def seconds(option: str, given: str) -> float:
         return windows.length(given, windows.DAY).total_seconds()
     except BadInput:
         raise BadInput(f"{option} {given!r}: write it like 30s, 5m, 1h or 2d") from None
+
+
+class Recorder:
+    """The line of this run in the ledger of ``--out``; nothing without one."""
+
+    def __init__(self, args: argparse.Namespace, warehouse: Warehouse) -> None:
+        from tallybook.ops.reconciling import covers
+        from tallybook.ops.reconciling.ledger import Ledger, series_of
+
+        self._args = args
+        self._export = Path(args.export).name
+        series = series_of(warehouse.node_id, args.key, args.local)
+        self._ledger = Ledger.of(Path(args.out), series) if args.out else None
+        if self._ledger and args.covers:
+            self._ledger.require_newer(self._export, covers.cover(warehouse, args.covers))
+
+    def record(self, explained: Explained, *, whole: bool) -> dict[str, Any]:
+        """Write the line; what it adds to the answer."""
+        if self._ledger is None:
+            return {}
+        told = self._ledger.second_look(explained)
+        again = self._args.again is not None
+        ledger = self._ledger.add(self._export, explained, again=again, whole=whole)
+        return ledger.as_json() | ({"second_look": told} if told else {})
+
+
+def verified(recorded: Mapping[str, Any]) -> list[str]:
+    """How far all is verified, in sentences."""
+    if not recorded:
+        return []
+    through, stopped = recorded["verified_through"], recorded["stopped_by"]
+    runs = output.counted(recorded["clean_runs"], "clean run")
+    nothing = "nothing is verified yet: a run counts that is clean and has --covers"
+    told = [f"verified through {through} ({runs})" if through else nothing]
+    if stopped:
+        told.append(f"stopped by run {stopped}, which is kept; a clean run with --again settles it")
+    if look := recorded.get("second_look"):
+        told.append(
+            f"of the rows in flight before, {look['match']:,} match now, {look['differs']:,} "
+            f"differ, {look['in_flight']:,} are still in flight"
+        )
+    return told
+
+
+def wait_s(args: argparse.Namespace) -> float:
+    """How long to wait for a second look."""
+    return seconds("--again", args.again) if args.again else 0.0
 
 
 def text(explained: Explained) -> str:

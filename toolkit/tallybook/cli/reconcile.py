@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
@@ -64,7 +65,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 where all rows match, 1 where some do not, 4 where something could not be read."""
+    """0 where all rows match or are in flight, 1 where some do not, 4 where something could not be
+    read."""
     if args.out:
         _require_folder(Path(args.out))
     if args.inspect:
@@ -93,19 +95,39 @@ class _Told:
     explained: Explained | None = None
     notes: Sequence[str] = ()
     plan: tuple[Path, Plan] | None = None
+    recorded: Mapping[str, Any] = field(default_factory=dict)
 
 
 def _found(args: argparse.Namespace, asked: Mapping[str, Any]) -> _Told:
+    """What is found; with ``--again TIME`` by a second look, where rows are in flight."""
+    from tallybook import ops
+
+    if args.local and not args.explain:
+        return _Told(ops.reconcile(args.local, args.export, **asked))
+    wait_s = explaining.wait_s(args)
+    told = _looked(args, asked, is_last=not wait_s)
+    if not wait_s:
+        return told
+    if told.explained and told.explained.keys("in_flight"):
+        time.sleep(wait_s)
+    told.reconciliation.close()
+    return _looked(args, asked)
+
+
+def _looked(args: argparse.Namespace, asked: Mapping[str, Any], *, is_last: bool = True) -> _Told:
+    """One look at book and export; only the last one is recorded and planned for."""
     from tallybook import ops
 
     planner = explaining.Planner(args) if args.plan else None
-    if args.local and not args.explain:
-        return _Told(ops.reconcile(args.local, args.export, **asked))
     flight = explaining.flight(args)
     with _warehouse(args.book) as warehouse:
+        recorder = explaining.Recorder(args, warehouse)
         explained = ops.explain(warehouse, args.export, local=args.local, flight=flight, **asked)
+        if not is_last:
+            return _Told(explained.reconciliation, explained)
         plan = planner.write(warehouse, explained) if planner else None
-        return _Told(explained.reconciliation, explained, warehouse.notes, plan)
+        recorded = recorder.record(explained, whole=not warehouse.notes)
+        return _Told(explained.reconciliation, explained, warehouse.notes, plan, recorded)
 
 
 def _answer(args: argparse.Namespace, told: _Told) -> int:
@@ -118,10 +140,12 @@ def _answer(args: argparse.Namespace, told: _Told) -> int:
         shown |= told.explained.as_json()
     if told.plan:
         shown |= {"plan": str(told.plan[0]), "actions": told.plan[1].counts()}
+    shown |= told.recorded
     output.answer(shown, args.json, text=lambda: _text(told, args, shown["warnings"]))
     if told.notes or not found.complete:
         return _INCOMPLETE
-    return 0 if found.clean else _DIFFERENT
+    is_in_flight = told.explained is not None and told.explained.verdict == "in_flight"
+    return 0 if found.clean or is_in_flight else _DIFFERENT
 
 
 def _warehouse(book: str | None) -> Warehouse:
@@ -169,6 +193,7 @@ def _text(told: _Told, args: argparse.Namespace, warnings: list[str]) -> str:
             parts.append(f"columns only on the {side} side: {', '.join(only)}")
     if told.plan:
         parts.append(explaining.planned(*told.plan))
+    parts += explaining.verified(told.recorded)
     covers = explained.cover.told if explained and explained.cover else ()
     notes = [f"note: {one}" for one in (*covers, *warnings) if one != found.apart]
     return "\n\n".join([*parts, *notes, *([f"all of it is in {args.out}"] if args.out else [])])

@@ -20,6 +20,7 @@ _NAMED = 60
 _SHOWN = ("idempotency_key", "topic", "worker", "how", "error", "endpoint", "payload_size",
           "took_s", "total_s", "ended_at", "job_id")  # fmt: skip
 _WHOLE = "this is the whole span: brush a window, and what differs in it from the rest stands here"
+_NONE = "no lease ended here"
 _ALIKE = "nothing differs from the rest of the span beyond chance"
 
 
@@ -127,7 +128,9 @@ class Linked:
         found = self.leases
         ids = found["job_id"].drop_nulls().unique(maintain_order=True).to_list()
         self._view.offer_jobs(ids)
-        self._table.value = pages.table(found.select(_SHOWN), none="no lease ended here")
+        self._table.value = pages.table(
+            found.select(_SHOWN), none=self._view.silence("leases", _NONE)
+        )
 
     def _refresh(self) -> None:
         """What the button does: a log that cannot be read is told beside it."""

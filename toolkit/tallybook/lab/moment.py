@@ -45,7 +45,7 @@ class Moment:
         self._follow()
 
     def _follow(self) -> None:
-        incident, grain = self._view.incident, self._slider.value
+        incident, grain, silence = self._view.incident, self._slider.value, self._view.silence
         self._depth.params.now = charts.moment_shown(incident, grain)
         keys, newest = incident.cache(grain, _ENTRIES)
         at = incident.whole.since + (grain + 1) * incident.grains.step
@@ -55,7 +55,13 @@ class Moment:
             f"<b>{title}</b>{table}"
             for title, table in (
                 ("Queue", pages.table(incident.queue(grain), none="no job yet")),
-                ("Open leases", pages.table(incident.leases(grain), none="no lease is open")),
-                ("Cache, written last", pages.table(newest, none="no key is cached")),
+                (
+                    "Open leases",
+                    pages.table(incident.leases(grain), none=silence("leases", "no lease is open")),
+                ),
+                (
+                    "Cache, written last",
+                    pages.table(newest, none=silence("cache", "no key is cached")),
+                ),
             )
         )

@@ -101,6 +101,10 @@ class View:
         """The trace of a job, correlation id, idempotency key or cache key."""
         return self._traced.follow(id)
 
+    def silence(self, what: str, none: str) -> str:
+        """Why there is no row of ``what``: that the log cannot tell of it, else ``none``."""
+        return self.warehouse.silent.get(what, none)
+
     def offer_jobs(self, ids: list[str]) -> None:
         """Offer these jobs to the trace."""
         self._traced.offer(ids)

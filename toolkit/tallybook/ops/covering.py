@@ -109,9 +109,7 @@ def coverage(warehouse: Warehouse, span: Span = WHOLE, *, of: Subject = "jobs") 
 def _reach(first: datetime | None, last: datetime | None) -> str:
     if first is None or last is None:
         return ""
-    same_day = first.date() == last.date()
-    end = f"{last:%H:%M:%S}Z" if same_day else f"{last:%Y-%m-%d %H:%M:%S}Z"
-    return f" of {first:%Y-%m-%d %H:%M:%S}Z to {end}"
+    return f" of {first:%Y-%m-%d %H:%M:%S}Z to {last:%Y-%m-%d %H:%M:%S}Z"
 
 
 def _text(value: Any) -> Any:

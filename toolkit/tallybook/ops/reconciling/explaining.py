@@ -14,15 +14,17 @@ from typing import Any
 import polars
 
 from tallybook.errors import BadInput
+from tallybook.layout import FOLDER_MODE
 from tallybook.ops import statements, windows
 from tallybook.ops.reconciling import causes, compare, covers, plan
 from tallybook.ops.reconciling.compare import Table
 from tallybook.ops.reconciling.covers import Cover
-from tallybook.ops.reconciling.result import Reconciliation
+from tallybook.ops.reconciling.result import RELATIONS, Reconciliation
 from tallybook.ops.warehouse import Warehouse
 from tallybook.ops.windows import Instant
 
 IN_FLIGHT_MAX_S = 3600.0
+INCOMPLETE = "incomplete"
 DIFFERENT = ("differs", "only_local", "only_cloud")
 _SHOWN = 1000
 _YEAR_S = 366 * 86400
@@ -46,6 +48,20 @@ class Explained:
     cover: Cover | None = None
 
     @property
+    def verdict(self) -> str:
+        """clean, in_flight (nothing else differs), differs, or incomplete (not all was read)."""
+        found = self.reconciliation
+        if not found.complete:
+            return INCOMPLETE
+        settled = {
+            side: found.statuses["match"] + found.statuses[f"in_flight_{side}"]
+            for side in ("local", "cloud")
+        }
+        if settled != {"local": found.rows_local, "cloud": found.rows_cloud}:
+            return "differs"
+        return "clean" if found.clean else causes.IN_FLIGHT
+
+    @property
     def causes(self) -> polars.DataFrame:
         """One row a cause: cause, rows, meaning; the unexplained first."""
         return causes.counted(self.rows)
@@ -64,6 +80,17 @@ class Explained:
         found = self.reconciliation
         found.room.keep("explained", self.rows)
         writing.relation(found, found.sql("from explained"), folder / f"explained.{kind}")
+
+    def keep(self, folder: Path) -> None:
+        """Write ``rows``, ``differences``, ``unreadable`` and ``explained`` into ``folder`` as
+        NDJSON, which keeps null apart from ''."""
+        from tallybook.ops.reconciling import writing
+
+        folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+        found = self.reconciliation
+        for name in RELATIONS:
+            writing.relation(found, found.relation(name), folder / f"{name}.ndjson")
+        self.write(folder, "ndjson")
 
     def as_json(self) -> dict[str, Any]:
         """What ``tallybook reconcile --explain --json`` prints beside the reconciliation."""
