@@ -433,13 +433,21 @@ def test_an_address_is_in_no_log_reason_or_file(
 @pytest.mark.parametrize(
     ("reference", "holds", "said"),
     [
-        ("hooks.example.org/Zt9xK2vTq8", "", "write a reference, env:NAME or file:PATH"),
-        ("json://example.org/Zt9xK2vTq8", "", "write a reference, env:NAME or file:PATH"),
+        (
+            "hooks.example.org/Zt9xK2vTq8",
+            "",
+            "a secret is given by reference: env:NAME, file:PATH or",
+        ),
+        (
+            "json://example.org/Zt9xK2vTq8",
+            "",
+            "a secret is given by reference: env:NAME, file:PATH or",
+        ),
         ("env:TARGET", "hooks.example.org/Zt9xK2vTq8", "what env:TARGET holds has no scheme"),
         ("env:TARGET", "htps://example.org/Zt9xK2vTq8", "no address that apprise knows: look at"),
         ("env:TARGET", "slack://Zt9xK2vTq8", "(slack) and at the parts that this service needs"),
-        ("env:OTHER", "x", "the environment has no OTHER"),
-        ("file:/nowhere/x", "x", "file:/nowhere/x: No such file or directory"),
+        ("env:OTHER", "x", "the secret env:OTHER: the environment has no OTHER"),
+        ("file:/nowhere/x", "x", "the secret file:/nowhere/x: No such file or directory"),
     ],
 )
 def test_a_target_that_cannot_be_used_is_named_by_line_and_reference_alone(
