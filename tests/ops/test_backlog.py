@@ -146,6 +146,18 @@ def test_a_job_stands_in_the_topic_that_it_was_enqueued_in_whatever_later_events
     assert rows == [(None, 1, 20), ("first", 0, 20), ("left", 1, 0)]
 
 
+def test_capacity_says_how_many_times_the_arrivals_could_be_served(tmp_path: Path) -> None:
+    log = Log(tmp_path)
+    for number in range(40):
+        log.enqueued(f"j{number}", number)
+        log.leased(f"j{number}", number)
+        log.ended("job.done", f"j{number}", number, number + 0.25)
+    with ops.open(tmp_path) as warehouse:
+        whole = ops.capacity(warehouse).row(0, named=True)
+        assert whole["slots_needed"] == 1
+        assert whole["headroom"] == pytest.approx(4, rel=0.05)
+
+
 def test_a_log_without_jobs_has_no_backlog_and_no_advice(tmp_path: Path) -> None:
     Log(tmp_path)
     with ops.open(tmp_path) as warehouse:

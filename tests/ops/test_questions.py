@@ -110,3 +110,27 @@ def test_depth_and_backlog_are_what_a_slow_fold_says(seed: int, since: int) -> N
     assert every["arrivals"] == inside.count("job.enqueued")
     assert every["completions"] == inside.count("job.done") + inside.count("job.dead")
     assert (every["pending"], every["leased"]) == (depth[-1]["pending"], depth[-1]["leased"])
+
+
+def test_each_change_of_a_key_is_told_with_how_long_it_held(tmp_path: Path) -> None:
+    log = Log(tmp_path)
+    log.put("a", {"n": 1}, 1, 1, job_id="j1")
+    log.put("b", {"n": 1}, 2, 1)
+    log.put("a", {"n": 2}, 3, 2)
+    log.event("cache.invalidated", 4, key="a", reason="stale")
+    with ops.open(tmp_path) as warehouse:
+        found = ops.key_changes(warehouse, "a")
+        held = found.select("change", "job_id", "held_until").rows()
+        at = [START + timedelta(seconds=second) for second in (3, 4)]
+        assert held == [("put", "j1", at[0]), ("put", None, at[1]), ("invalidated", None, None)]
+        assert ops.key_changes(warehouse, limit=2)["key"].to_list() == ["a", "a"]
+        assert ops.key_changes(warehouse)["key"].to_list() == ["a", "a", "b", "a"]
+
+
+def test_every_model_has_its_columns_told(tmp_path: Path) -> None:
+    Log(tmp_path)
+    with ops.open(tmp_path) as warehouse:
+        found = ops.model_columns(warehouse)
+        for model in ("events", "jobs", "leases", "cache_history", "topics", "metrics", "segments"):
+            told = found.filter(model=model)["column"].to_list()
+            assert told == warehouse.sql(f"from {model} limit 0").columns

@@ -1,4 +1,4 @@
-"""Where a run is made, and a kernel for all runs that do not care which one they get."""
+"""Where a run is made, a kernel for those that do not care which one, and logs written by line."""
 
 from __future__ import annotations
 

@@ -19,7 +19,8 @@ from tallybook.errors import BadInput
 from tallybook.runbook import keeping
 from tallybook.runbook.kernels import MOST_PRINTED, MOST_SHOWN, Allowance, Deadline, Warm
 from tallybook.runbook.ledger import Ledger
-from tallybook.runbook.limits import Limits, load
+from tallybook.runbook.limits import Limits
+from tallybook.runbook.settings import load
 from tallybook.runbook.turns import Turn
 
 HANGS = "import time\ntime.sleep(600)  # here it hangs"
@@ -173,26 +174,28 @@ def test_other_runbooks_and_runs_under_way_are_not_removed(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[runs]\nkeep = '5'", r"\[runs\] keep: write a whole number, not '5'"),
+        ("[runs]\nkeep = '5'", r"line 2: \[runs\] keep: write a whole number, not '5'"),
         ("[runs]\nkeep = 1.5", r"\[runs\] keep: write a whole number, not 1.5"),
-        ("[runs]\nkeep_days = -1", r"\[runs\] keep_days: -1 is not 0 to"),
+        ("[runs]\nkeep_days = -1", r"line 2: \[runs\] keep_days: -1 is not in 0 to"),
         ("[runs]\ndeadline = 5", r"\[runs\] deadline: no such setting; did you mean deadline_s\?"),
-        ("runs = 5", r"\[runs\] must be a table"),
+        ("runs = 5", r"line 1: \[runs\]: runs must be a table"),
         ("[runs", "not valid TOML"),
     ],
 )
 def test_limits_of_a_wrong_type_name_their_place(tmp_path: Path, text: str, said: str) -> None:
-    (tmp_path / "runbooks.toml").write_text(text, "utf-8")
+    path = tmp_path / "runbooks.toml"
+    path.write_text(text, "utf-8")
     with pytest.raises(BadInput, match=said):
-        load(tmp_path)
+        load(path)
 
 
 def test_an_option_stands_in_for_what_the_file_says(tmp_path: Path) -> None:
-    assert load(tmp_path) == Limits()
-    (tmp_path / "runbooks.toml").write_text("[runs]\ndeadline_s = 60\nkeep = 7\n", "utf-8")
-    assert load(tmp_path).asked(keep=0, keep_days=None) == Limits(deadline_s=60, keep=0)
+    path = tmp_path / "runbooks.toml"
+    assert load(path).runs == Limits()
+    path.write_text("[runs]\ndeadline_s = 60\nkeep = 7\n", "utf-8")
+    assert load(path).runs.asked(keep=0, keep_days=None) == Limits(deadline_s=60, keep=0)
     with pytest.raises(BadInput, match="deadline_s: -1 is not"):
-        load(tmp_path).asked(deadline_s=-1)
+        load(path).runs.asked(deadline_s=-1)
 
 
 def test_a_lone_surrogate_in_an_output_stays_in_the_notebook(place: Path, warm: Warm) -> None:

@@ -67,6 +67,21 @@ def test_text_from_everywhere_is_escaped() -> None:
     assert made.count("<style>") == 1
 
 
+def test_hostile_strings_of_data_are_shown_as_text() -> None:
+    hostile = (
+        "=cmd|'/C calc'!A0 \x1b]0;title\x07 \x1b[31mred\x1b[0m \u202egnp\u2069 \ud800 a\r\nb\tc"
+    )
+    seen = r"=cmd|&#x27;/C calc&#x27;!A0 \x1b]0;title\x07 red \u202egnp\u2069 \ud800 a" + "\nb\tc"
+    stream = {"output_type": "stream", "name": "stdout", "text": hostile}
+    html = {"output_type": "display_data", "data": {"text/html": hostile.replace("'", "&#x27;")}}
+    svg = {"output_type": "display_data", "data": {"image/svg+xml": SVG + ">\u202egnp</svg>"}}
+    made = page({"cell_type": "code", "source": "x", "outputs": [stream, html, svg]})
+    assert made.count(seen) == 2
+    assert r">\u202egnp</svg>" in made
+    assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", made)
+    assert seen in page(findings=[{"severity": "info", "title": hostile}])
+
+
 def test_the_policy_allows_one_stylesheet_and_nothing_from_outside() -> None:
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page())
     assert policy

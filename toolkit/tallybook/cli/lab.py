@@ -21,14 +21,15 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Serve until Ctrl-C; the address goes to standard output once the server answers."""
     from tallybook import layout
-    from tallybook.runbook import folder, lab
+    from tallybook.lab import server
+    from tallybook.runbook import folder
 
     book = layout.require_readable(layout.find_book_or_sample(args.book))
-    place = lab.prepare(layout.out_dir(args.out, folder.node_of(book)), args.port)
+    place = server.prepare(layout.out_dir(args.out, folder.node_of(book)), args.port)
 
     def ready(url: str) -> None:
         sys.stdout.write(f"JupyterLab at {url}\nbook {book}, folder {place.root}; Ctrl-C ends it\n")
         sys.stdout.flush()
 
-    lab.serve(place, book, browser=not args.no_browser, ready=ready)
+    server.serve(place, book, browser=not args.no_browser, ready=ready)
     return 0

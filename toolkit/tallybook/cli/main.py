@@ -18,6 +18,7 @@ from tallybook.payload import visible
 
 COMMANDS = {
     "demo": "run the main job on real airports, with planted faults that the runbooks must find",
+    "init": "lay notebooks, runbooks and settings into a folder of your own",
     "enqueue": "enqueue one job, or many from standard input",
     "worker": "run the handlers of a module on the jobs of a book",
     "status": "what stands where now: jobs, workers, alerts",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
-from tallybook.cli import explaining, output, ruling
+from tallybook.cli import explaining, inspecting, output, ruling
 from tallybook.errors import BadInput
 
 if TYPE_CHECKING:
@@ -32,13 +32,21 @@ _FIRST_ROWS = """
 def add(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument(
-        "export", metavar="EXPORT", help="CSV, TSV, NDJSON, JSON array or Parquet; gzip or not"
+        "export",
+        metavar="EXPORT",
+        help="a file, a pattern, a folder of parts or a URL: CSV, JSON, Parquet, ORC, XLSX, …",
     )
     parser.add_argument(
         "--local", metavar="FILE", help="compare this file instead of the cache of the book"
     )
     parser.add_argument(
-        "--key", metavar="COLUMN", action="append", required=True, help="again for more columns"
+        "--key", metavar="COLUMN", action="append", default=[], help="again for more columns"
+    )
+    parser.add_argument(
+        "--profile", metavar="P", help="how the export is read: a name, or a .toml file"
+    )
+    parser.add_argument(
+        "--inspect", action="store_true", help="say what the export is and propose a profile"
     )
     parser.add_argument(
         "--out", metavar="DIR", help="write every difference there, and a page to look at"
@@ -59,13 +67,21 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0 where all rows match or are in flight, 1 where some do not, 4 where something could not be
     read."""
-    rules = ruling.rules(args)
     if args.out:
         _require_folder(Path(args.out))
+    if args.inspect:
+        return inspecting.run(args)
+    if not args.key:
+        raise BadInput("name the column of the key with --key; --inspect shows the columns")
+    from tallybook.ops.exports import choosing
+
+    rules = ruling.rules(args)
     with output.Stages() as stages:
         asked = {"key": args.key, "columns": rules, "out": args.out, "progress": stages.show}
         if args.memory:
             asked["memory"] = args.memory
+        if args.profile:
+            asked["profile"] = choosing.load(args.profile)
         told = _found(args, asked)
     with told.reconciliation:
         return _answer(args, told)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from tallybook.runbook import Runbook, RunResult
     from tallybook.runbook.parameters import Parameter
 
-HELP = "list runbooks, run them, tell of the runs that were, or keep a schedule"
-_EPILOG = "looks in ./runbooks, else in those that tallybook carries"
+HELP = "list runbooks, run them now or by a schedule, tell of the runs that were, make a new one"
+_EPILOG = "looks in ./runbooks, then in those that tallybook carries"
 _WORST = (3, 2, 4, 1, 0)
 _COLUMNS = ("began", "runbook", "status", "problems", "warnings", "notes", "seconds", "run")
 
@@ -24,7 +24,7 @@ _COLUMNS = ("began", "runbook", "status", "problems", "warnings", "notes", "seco
 def add(parser: argparse.ArgumentParser) -> None:
     """The actions and their options."""
     actions = parser.add_subparsers(
-        dest="action", required=True, metavar="list|run|history|schedule"
+        dest="action", required=True, metavar="list|run|history|schedule|new"
     )
     scheduling.add(actions.add_parser("schedule", help=scheduling.HELP))
     listing = actions.add_parser("list", help="names, questions and parameters", epilog=_EPILOG)
@@ -39,6 +39,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     history.add_argument("--out", metavar="DIR", help=_OUT)
     output.add_book(history)
     output.add_json(history)
+    making = actions.add_parser("new", help="make one in ./runbooks, to be filled in")
+    making.add_argument("name", metavar="NAME", help="small letters, digits and _")
+    output.add_json(making)
 
 
 _OUT = "default ./tallybook-out/<node>"
@@ -73,7 +76,13 @@ _LIMITS = (
 
 def run(args: argparse.Namespace) -> int:
     """List, run, tell of runs or keep the schedule; a run answers with its status."""
-    actions = {"list": _list, "run": _run, "history": _history, "schedule": scheduling.run}
+    actions = {
+        "list": _list,
+        "run": _run,
+        "history": _history,
+        "schedule": scheduling.run,
+        "new": _new,
+    }
     return actions[args.action](args)
 
 
@@ -83,6 +92,15 @@ def _list(args: argparse.Namespace) -> int:
     known = runbook.listed()
     shown = {"runbooks": [_described(one) for one in known]}
     output.answer(shown, args.json, text=lambda: "\n".join(_lines(known)))
+    return 0
+
+
+def _new(args: argparse.Namespace) -> int:
+    from tallybook.runbook.making import make
+
+    path = make(args.name)
+    told = f"{path}: change its question and its cells; tallybook runbook run {args.name}"
+    output.answer({"name": args.name, "path": str(path)}, args.json, text=lambda: told)
     return 0
 
 

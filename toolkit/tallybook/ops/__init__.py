@@ -40,9 +40,11 @@ if TYPE_CHECKING:
     from tallybook.ops.backlogs import Advice as Advice
     from tallybook.ops.backlogs import advice as advice
     from tallybook.ops.backlogs import backlog as backlog
+    from tallybook.ops.backlogs import capacity as capacity
     from tallybook.ops.cached import cache_as_of as cache_as_of
     from tallybook.ops.cached import cache_parity as cache_parity
     from tallybook.ops.cached import compare_cache as compare_cache
+    from tallybook.ops.cached import key_changes as key_changes
     from tallybook.ops.cached import surviving_cache as surviving_cache
     from tallybook.ops.covering import Coverage as Coverage
     from tallybook.ops.covering import coverage as coverage
@@ -71,6 +73,7 @@ if TYPE_CHECKING:
     from tallybook.ops.periods import compare as compare
     from tallybook.ops.periods import halves as halves
     from tallybook.ops.questions import latency as latency
+    from tallybook.ops.questions import model_columns as model_columns
     from tallybook.ops.questions import outcomes as outcomes
     from tallybook.ops.questions import overview as overview
     from tallybook.ops.questions import throughput as throughput
@@ -102,6 +105,9 @@ _PLACES = {
     "advice": "backlogs:advice",
     "answer_lost": "detectors:answer_lost",
     "backlog": "backlogs:backlog",
+    "model_columns": "questions:model_columns",
+    "key_changes": "cached:key_changes",
+    "capacity": "backlogs:capacity",
     "cache_as_of": "cached:cache_as_of",
     "cache_parity": "cached:cache_parity",
     "charts": "charts:",
@@ -162,6 +168,7 @@ __all__ = [
     "backlog",
     "cache_as_of",
     "cache_parity",
+    "capacity",
     "charts",
     "clock_moves",
     "compare",
@@ -178,11 +185,13 @@ __all__ = [
     "findings",
     "growth",
     "halves",
+    "key_changes",
     "late_settles",
     "latency",
     "lease_states",
     "letters",
     "log_parts",
+    "model_columns",
     "oldest_due",
     "open",
     "open_jobs",

@@ -29,6 +29,10 @@ _COLUMNS = (
     "slots", "utilisation", "drain_s", "drain_low_s", "drain_high_s", "slots_needed",
     "workers_needed", "jobs_per_claim", "failed", "unanswered", "early_p50_s", "late_p50_s",
 )  # fmt: skip
+_CAPACITY = (
+    "topic", "arrivals_per_s", "service_per_s", "run_mean_s", "workers", "slots", "utilisation",
+    "slots_needed", "workers_needed",
+)  # fmt: skip
 _WHOLE_NUMBERS = ("slots_needed", "workers_needed")
 
 
@@ -61,6 +65,18 @@ def backlog(warehouse: Warehouse, span: Span = WHOLE) -> polars.DataFrame:
     kinds = dict.fromkeys(_WHOLE_NUMBERS, polars.Int64)
     frame = polars.DataFrame(rows, infer_schema_length=None, schema_overrides=kinds)
     return frame.select(_COLUMNS) if rows else frame
+
+
+def capacity(warehouse: Warehouse, span: Span = WHOLE) -> polars.DataFrame:
+    """The part of ``backlog`` that says what the load takes, and headroom: how many times the
+    arrivals of the span the workers could serve; null where none arrived or none was served.
+    """
+    found = backlog(warehouse, span)
+    if found.is_empty():
+        return found
+    served = polars.col("service_per_s") / polars.col("arrivals_per_s")
+    known = polars.col("arrivals_per_s") > 0
+    return found.select(*_CAPACITY, headroom=polars.when(known).then(served))
 
 
 def advice(warehouse: Warehouse, span: Span = WHOLE) -> list[Advice]:

@@ -38,6 +38,14 @@ def cache_as_of(warehouse: Warehouse, as_of: Instant = None) -> polars.DataFrame
     return warehouse.frame("cache_as_of", {"as_of": moment})
 
 
+def key_changes(warehouse: Warehouse, key: str = "", limit: int = 1000) -> polars.DataFrame:
+    """One row a change of ``key``, in order: change, version, value (JSON text), job_id, when it
+    came (occurred_at) and until when it held (null: it still does), and its line. Without a key
+    those of all, the last first. At most ``limit``.
+    """
+    return warehouse.frame("key_changes", {"key": key, "limit": limit})
+
+
 def surviving_cache(warehouse: Warehouse) -> polars.DataFrame | None:
     """One row a key that state.db holds; None where there is no state.db, or no cache in it.
 

@@ -30,6 +30,11 @@ def overview(warehouse: Warehouse) -> polars.DataFrame:
                               for name in untold)  # fmt: skip
 
 
+def model_columns(warehouse: Warehouse) -> polars.DataFrame:
+    """One row a column that ``warehouse.sql`` can ask for: model, column, kind."""
+    return warehouse.frame("model_columns")
+
+
 def throughput(
     warehouse: Warehouse, span: Span = WHOLE, *, by: str | None = None
 ) -> polars.DataFrame:

@@ -58,7 +58,7 @@ def fetch(url: str, files: Any, path: str, target: Path) -> None:
     """Copy a file of a bucket to ``target``."""
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with files.open_input_stream(path) as source, target.open("wb") as file:
+        with files.open_input_stream(path, compression=None) as source, target.open("wb") as file:
             shutil.copyfileobj(source, file, _CHUNK)
     except OSError as error:
         raise TallybookError(refused(f"{url}: {path}", error)) from error

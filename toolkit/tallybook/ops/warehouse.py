@@ -194,6 +194,15 @@ class Warehouse:
             pasts.enter(past._connection, cut)
         return past
 
+    def apart(self) -> Self:
+        """The same warehouse with temporary tables of its own. Close it before this one."""
+        beside = copy(self)
+        beside._connection = self._connection.cursor()
+        beside._spill = beside._present = None
+        beside._set_variables()
+        beside._connection.execute("set TimeZone = 'UTC'")
+        return beside
+
     def turned_to(self, instant: Place) -> Self:
         """As ``as_of``, where this one is needed no more: it is closed with the other."""
         past = self.as_of(instant)

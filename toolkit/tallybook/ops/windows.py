@@ -135,14 +135,19 @@ def instant(given: Instant, zone: ZoneInfo) -> datetime | None:
 def length(every: str, span: timedelta) -> timedelta:
     """The length of ``every``: "100ms", "30s", "5m", "1h", "1d" or "auto" (about 90 windows)."""
     if every == AUTO:
-        wanted = span / _AUTO_WINDOWS
-        steps = (timedelta(milliseconds=step) for step in _STEPS_MS)
-        return next((step for step in steps if step >= wanted), -(-wanted // DAY) * DAY)
+        return step_of(span, _AUTO_WINDOWS)
     match = re.fullmatch(r"([0-9]{1,6})(ms|s|m|h|d)", every)
     step = timedelta(milliseconds=int(match[1]) * _UNITS_MS[match[2]]) if match else timedelta()
     if not step or (step > DAY and step % DAY):
         raise BadInput(f"no window of {every!r}; write it like 100ms, 30s, 5m, 1h, 1d or auto")
     return step
+
+
+def step_of(span: timedelta, most: int) -> timedelta:
+    """The shortest round step of which at most ``most`` cover the span."""
+    wanted = span / most
+    steps = (timedelta(milliseconds=step) for step in _STEPS_MS)
+    return next((step for step in steps if step >= wanted), -(-wanted // DAY) * DAY)
 
 
 def require_order(since: datetime, until: datetime) -> None:

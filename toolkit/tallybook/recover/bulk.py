@@ -187,11 +187,14 @@ class BulkFold:
             yield from map(self._entry, rows)
 
     def write(self, target: Path) -> None:
-        """Write the entries by key: Parquet where the name ends so, else NDJSON."""
+        """Write the entries by key: Parquet where the name ends so, else NDJSON.
+
+        On a connection of its own, so that ``cached`` may go on beside it.
+        """
         path = str(target).replace("'", "''")
         kind = "parquet" if target.suffix == ".parquet" else "json"
-        with _told(target):
-            self._connection.execute(_SQL["export"].format(target=path, kind=kind))
+        with _told(target), self._connection.cursor() as beside:
+            beside.execute(_SQL["export"].format(target=path, kind=kind))
 
     def _entry(self, row: tuple[Any, ...]) -> Entry:
         key, _, occurred_at, version, origin, value, rest = row

@@ -36,7 +36,8 @@ def render(runs: Sequence[Mapping[str, Any]], out: Path) -> str:
     name = sorted(runs, key=lambda run: str(run["runbook"]))
     groups = [(one, list(of)) for one, of in groupby(name, key=lambda run: str(run["runbook"]))]
     parts = [_runbook(one, of, out) for one, of in groups]
-    counted = f"{len(runs):,} run{'s' * (len(runs) != 1)} of {len(groups)} runbooks"
+    numbers = ((len(runs), "run"), (len(groups), "runbook"))
+    counted = " of ".join(f"{n:,} {word}{'s' * (n != 1)}" for n, word in numbers)
     return page("Runs", f"<h1>Runs</h1><p>{counted}</p>{''.join(parts) or '<p>None.</p>'}")
 
 
@@ -87,7 +88,8 @@ def _link(run: str, out: Path) -> str:
     place = folder_of(out, run) if os.sep not in run else None
     if place is None or not (place / "report.html").is_file():
         return "not kept" if place is None else "none"
-    return f'<a href="{quote(f"{REPORTS}/{place.name}/report.html")}">{text(run)}</a>'
+    where = quote(f"{REPORTS}/{place.name}/report.html")
+    return f'<a href="{where}" title="{text(run)}">report</a>'
 
 
 def _trends(runs: Sequence[Mapping[str, Any]]) -> str:
@@ -107,12 +109,16 @@ def _trend(name: str, points: Sequence[tuple[Mapping[str, Any], float]]) -> str:
     ys = [_HEIGHT - _HEIGHT * (value - low) / ((high - low) or 1) for value in values]
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(xs, ys, strict=True))
     dots = "".join(_dot(x, y, *point) for x, y, point in zip(xs, ys, points, strict=True))
-    said = f"{text(name)}: {values[-1]:,g}, at most {high:,g}"
+    said = f"{text(name)}: {_shortly(values[-1])}, at most {_shortly(high)}"
     return (
         f'<figure><svg class="trend" viewBox="-4 -4 {_WIDTH + 8:g} {_HEIGHT + 8:g}" role="img" '
         f'aria-label="{said} in {len(values)} runs"><polyline points="{line}"/>{dots}</svg>'
         f"<figcaption>{said}</figcaption></figure>"
     )
+
+
+def _shortly(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def _dot(x: float, y: float, run: Mapping[str, Any], value: float) -> str:

@@ -27,13 +27,16 @@ _MOST_NOISE = 1_000_000
 _LAST_WORDS_S = 3.0
 _IOPUB_S = 60
 _FRESH = """
-import os as _os
-get_ipython().run_line_magic("reset", "-f")
-import os as _os
-_os.chdir({cwd!r})
-[_os.environ.pop(name, None) for name in {gone!r}]
-_os.environ.update({environment!r})
-del _os
+def _fresh(shell, cwd, gone, environment):
+    import os
+    os.chdir(cwd)
+    [os.environ.pop(name, None) for name in gone]
+    os.environ.update(environment)
+    shell.user_ns["_oh"].clear()
+    names = [name for name in shell.user_ns if name not in shell.user_ns_hidden]
+    [shell.user_ns.pop(name) for name in names]
+
+_fresh(get_ipython(), {cwd!r}, {gone!r}, {environment!r})
 """
 _OURS = ("TALLYBOOK_BOOK", "TALLYBOOK_RUNBOOK")
 

@@ -9,16 +9,11 @@ keep_days = 0          # runs older than that are removed; 0: none
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
 from typing import Any
 
 from tallybook.errors import BadInput
-from tallybook.runbook.parameters import nearest
 
-FILE = "runbooks.toml"
-_TABLE = "runs"
 _MOST = 10**9
 
 
@@ -39,31 +34,6 @@ class Limits:
         """These, with what was given in place of what the file says."""
         told: dict[str, Any] = {name: one for name, one in given.items() if one is not None}
         return replace(self, **told)
-
-
-def load(folder: Path) -> Limits:
-    """The limits that runbooks.toml in ``folder`` sets; raises BadInput that names the place."""
-    path = folder / FILE
-    try:
-        told = tomllib.loads(path.read_text("utf-8")).get(_TABLE, {})
-    except FileNotFoundError:
-        return Limits()
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path}: not valid TOML: {error}") from None
-    try:
-        return _checked(told)
-    except BadInput as error:
-        raise BadInput(f"{path}: [{_TABLE}] {error}") from None
-
-
-def _checked(told: Any) -> Limits:
-    if not isinstance(told, dict):
-        raise BadInput("must be a table")
-    names = [item.name for item in fields(Limits)]
-    for name in told:
-        if name not in names:
-            raise BadInput(f"{name}: no such setting; {nearest(name, names)}")
-    return Limits(**told)
 
 
 def _require(name: str, value: Any, *, whole: bool) -> None:

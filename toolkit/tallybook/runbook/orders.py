@@ -11,8 +11,7 @@ from typing import Any
 
 from tallybook import layout
 from tallybook.errors import BadInput
-from tallybook.runbook import catalogue, folder, parameters, secrets
-from tallybook.runbook import limits as limited
+from tallybook.runbook import catalogue, folder, parameters, secrets, settings
 from tallybook.runbook.catalogue import Runbook
 from tallybook.runbook.limits import Limits
 from tallybook.runbook.turns import Turn
@@ -65,6 +64,7 @@ def order(
 ) -> Order:
     """The run of these; raises BadInput where anything of it cannot be."""
     runbook = catalogue.find(name_or_path)
+    known = settings.load(settings.place(runbook.path))
     values = _values(runbook, given)
     where = _book(runbook, values, book)
     sample = where is not None and runbook.takes("book") and _is_unasked(values, book)
@@ -82,7 +82,7 @@ def order(
         node=node,
         out=layout.out_dir(out, node),
         started=started,
-        limits=limited.load(catalogue.folder()).asked(**limits),
+        limits=known.runs.asked(**limits),
         sample=sample,
     )
 

@@ -44,32 +44,44 @@ for (const table of document.querySelectorAll('table')) {
 const MARKS = '.role-mark > [aria-label]';
 const NEAR = 40;
 
+function moment(text) {
+  // Seconds that a label of a time axis stands for; NaN where it is none.
+  if (/^\d\d:\d\d(:\d\d(\.\d+)?)?$/.test(text)) {
+    const [hours, minutes, seconds] = text.split(':').map(Number);
+    return hours * 3600 + minutes * 60 + (seconds || 0);
+  }
+  if (/^\d{4}-\d\d-\d\d$/.test(text)) return Date.parse(text) / 1000;
+  return /^\d\d-\d\d \d\d:\d\d$/.test(text) ? Date.parse(`2000-${text.replace(' ', 'T')}Z`) / 1000 : NaN;
+}
+
+function shown(text, step) {
+  // How to say a value on the axis that has the label ``text`` and ticks of ``step`` seconds.
+  if (Number.isNaN(moment(text))) return (value) => Number(value.toPrecision(4)).toLocaleString('en');
+  const digits = step < 1 ? 23 : step < 10 ? 22 : 19;
+  const [from, to] = text.length > 12 || /^\d{4}-/.test(text) ? [0, 16] : /^\d\d-/.test(text) ? [5, 16] : [11, digits];
+  return (value) => new Date(Math.round(value * 1000)).toISOString().slice(from, to).replace('T', ' ');
+}
+
 function scale(axis) {
-  // The scale of an axis, from the words that describe it and the line that it draws.
-  const told = (axis.getAttribute('aria-label') || '')
-    .match(/^([XY])-axis(?: titled '(.*)')? for an? (linear|utc|time) scale with values from (\S+) to (\S+)$/);
-  const line = axis.querySelector('.role-axis-domain line');
-  if (!told || !line) return null;
-  const parse = told[3] === 'linear' ? number : clock;
-  const [low, high] = [parse(told[4]), parse(told[5])];
-  if (Number.isNaN(low) || Number.isNaN(high)) return null;
-  const box = line.getBoundingClientRect(), flat = told[1] === 'X';
-  const [from, to] = flat ? [box.left, box.right] : [box.bottom, box.top];
-  const show = told[3] === 'linear' ? shortly : clocked(told[4].includes('.') || high - low < 60);
-  return {flat, at: (place) => show(low + (place - from) / (to - from || 1) * (high - low))};
+  // The scale of an axis, from the places and labels of its ticks; null where it is not even.
+  const ticks = [...axis.querySelectorAll('.role-axis-tick line')];
+  const labels = [...axis.querySelectorAll('.role-axis-label text')].map(said);
+  if (ticks.length < 2 || ticks.length !== labels.length) return null;
+  const flat = Number(ticks[0].getAttribute('x2') || 0) === 0;
+  const half = 0.5 * axis.getScreenCTM().a;  // axes stand half a pixel beside what they measure
+  const places = ticks.map((tick) => {
+    const box = tick.getBoundingClientRect();
+    return (flat ? box.left + box.width / 2 : box.top + box.height / 2) - half;
+  });
+  const timed = labels.every((text) => !Number.isNaN(moment(text)));
+  const values = labels.map(timed ? moment : number);
+  if (timed) values.forEach((one, at) => { if (at && one < values[at - 1]) values[at] += 86400; });
+  const end = places.length - 1;
+  const rate = (values[end] - values[0]) / (places[end] - places[0]);
+  const at = (place) => values[0] + (place - places[0]) * rate;
+  const even = places.every((place, n) => Math.abs(place - places[0] - (values[n] - values[0]) / rate) < 2);
+  return even ? {flat, at: (place) => shown(labels[0], values[1] - values[0])(at(place))} : null;
 }
-
-function clock(text) {
-  const parts = text.split(':').map(Number);
-  return parts.length < 2 ? NaN : parts[0] * 3600 + parts[1] * 60 + (parts[2] || 0);
-}
-
-const shortly = (value) => Number(value.toPrecision(4)).toLocaleString('en');
-const clocked = (fine) => (value) => {
-  const ms = Math.round(value * 1000), pad = (n, digits = 2) => String(Math.floor(n)).padStart(digits, '0');
-  const text = `${pad(ms / 3600000)}:${pad(ms / 60000 % 60)}:${pad(ms / 1000 % 60)}`;
-  return fine ? `${text}.${pad(ms % 1000, 3)}` : text;
-};
 
 function vertices(path) {
   // Each point of a line, told with the words of its first point and the scales of its axes.
@@ -78,18 +90,21 @@ function vertices(path) {
   const [x, y] = [scales.find((one) => one.flat), scales.find((one) => !one.flat)];
   const words = path.getAttribute('aria-label').split('; ');
   const matrix = path.getScreenCTM();
-  if (!x || !y || !matrix) return [];
+  if (!matrix) return [];
   const turned = (path.getAttribute('d') || '').matchAll(/[ML]?\s*(-?[\d.]+)[ ,](-?[\d.]+)/g);
   return [...turned].map(([, left, top]) => {
     const point = new DOMPoint(Number(left), Number(top)).matrixTransform(matrix);
-    const label = words.map((word, place) => retold(word, [x.at(point.x), y.at(point.y)][place])).join('; ');
+    const told = [x ? x.at(point.x) : null, y ? y.at(point.y) : null];
+    const label = words.map((word, place) => retold(word, told[place])).filter(Boolean).join('; ');
     return {x: point.x, y: point.y, label};
   });
 }
 
 function retold(word, value) {
-  // A mark is told as "x title: x; y title: y; more": its first two values are the point's.
-  return value === undefined ? word : `${word.slice(0, word.lastIndexOf(': '))}: ${value}`;
+  // A mark is told as "x title: x; y title: y; more": its first two values are the point's, and
+  // are left out where their axis cannot be read.
+  if (value === undefined) return word;
+  return value === null ? '' : `${word.slice(0, word.lastIndexOf(': '))}: ${value}`;
 }
 
 function points(svg) {

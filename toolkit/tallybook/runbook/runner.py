@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,7 @@ class RunResult:
     folder: Path
     findings: tuple[dict[str, Any], ...]
     message: str = ""
+    figures: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def exit_code(self) -> int:
@@ -142,7 +143,11 @@ def _run(order: Order, progress: Progress | None, warm: Warm | None) -> RunResul
         except BaseException as error:
             _broken_off(under, error)
             raise
-        told = {"message": result.message, "findings": ledger.severities(result.findings)}
+        told = {
+            "message": result.message,
+            "findings": ledger.severities(result.findings),
+            "figures": dict(result.figures),
+        }
         book.append(under.end(result.status, **told))
     _tidy(order)
     return result
@@ -208,14 +213,14 @@ def _kept(under: UnderWay, failure: engine.Failure | None) -> RunResult:
     answered = answers.carried_by(output for cell in cells for output in cell.get("outputs", ()))
     status, message = _judged(order.runbook.name, failure, answered)
     findings = answered.findings if answered else ()
-    result = RunResult(order.runbook.name, status, partial, findings, message)
+    figures = answered.figures if answered else {}
+    result = RunResult(order.runbook.name, status, partial, findings, message, figures)
     _write(partial / "notebook.ipynb", _portable(order, notebook))
     told = answered.as_json() if answered else {"findings": []}
     _write(partial / "findings.json", told | {"status": status})
     page = report.render(_header(under, result), cells)
     (partial / "report.html").write_text(page, "utf-8")
-    final = folder.finish(partial)
-    return RunResult(result.runbook, status, final, result.findings, message)
+    return replace(result, folder=folder.finish(partial))
 
 
 def _judged(

@@ -46,18 +46,39 @@ def legible(warehouse: Warehouse, span: Span) -> Span:
     return replace(span, every=windows.AUTO) if many else span
 
 
+def packed(frame: polars.DataFrame) -> Any:
+    """The rows of a frame as ``rows`` has them, in one text.
+
+    A chart is copied with all its rows at each change, and each row is held against the schema; a
+    text is neither, so a picture that is drawn at every brush takes its rows so.
+    """
+    local = _local(frame)
+    moments = [name for name, kind in local.schema.items() if isinstance(kind, polars.Datetime)]
+    told = local.with_columns(polars.col(moments).dt.strftime("%Y-%m-%dT%H:%M:%S%.3fZ"))
+    alt = altair_module()
+    return alt.InlineData(values=told.write_json(), format=alt.JsonDataFormat(type="json"))
+
+
 def rows(frame: polars.DataFrame) -> altair.InlineData:
     """The rows of a frame as the data of a chart; times stay on the clock of their zone."""
-    moments = [name for name, kind in frame.schema.items() if isinstance(kind, polars.Datetime)]
-    local = frame.with_columns(polars.col(moments).dt.replace_time_zone(None)) if moments else frame
-    return values(local.iter_rows(named=True))
+    return values(_local(frame).iter_rows(named=True))
 
 
 def values(given: Iterable[Mapping[str, Any]]) -> altair.InlineData:
-    """Rows as the data of a chart."""
-    plain = [{name: _plain(value) for name, value in row.items()} for row in given]
-    drawn: altair.InlineData = altair_module().InlineData(values=plain)
+    """Rows as the data of a chart; a schema that takes any row need not look at each."""
+    alt = altair_module()
+    with alt.utils.schemapi.debug_mode(False):
+        drawn: altair.InlineData = alt.InlineData(values=_listed(given))
     return drawn
+
+
+def _local(frame: polars.DataFrame) -> polars.DataFrame:
+    moments = [name for name, kind in frame.schema.items() if isinstance(kind, polars.Datetime)]
+    return frame.with_columns(polars.col(moments).dt.replace_time_zone(None)) if moments else frame
+
+
+def _listed(given: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: _plain(value) for name, value in row.items()} for row in given]
 
 
 def _plain(value: Any) -> Any:
@@ -168,7 +189,7 @@ def show(chart: Chart) -> Drawing:
     """The chart drawn as SVG, without a browser and without a network."""
     import vl_convert
 
-    spec = chart.to_dict()
+    spec = chart.to_dict(validate=False)  # what is wrong with it, the drawing below says
     title = spec.get("title", {})
     words = title.get("text", "chart") if isinstance(title, dict) else str(title)
     return Drawing(vl_convert.vegalite_to_svg(spec), f"[chart] {words}")

@@ -1,6 +1,7 @@
 """CSV into a target: DuckDB reads clean files on all cores; what it refuses, or would read
 otherwise than the file says it, is read row by row."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import duckdb
 
-from tallybook.ops.exports import rowwise
+from tallybook.ops.exports import rowwise, texts
 from tallybook.ops.exports.dialects import Found
 from tallybook.ops.exports.ledger import SHOWN, BadRow
 from tallybook.ops.exports.profile import Limits
@@ -23,10 +24,11 @@ _FAST = """read_csv(
         rejects_limit = 0, max_line_size = $largest
     )"""
 _REJECTED = """
-    select line, line_byte_position - 1 as byte, error_type, error_message, csv_line
+    select line_byte_position - 1 as byte, error_type, error_message, csv_line
     from rejected
-    order by line, column_idx
+    order by byte, column_idx
 """
+_FOUND = re.compile(r"Found: ([0-9]+)")
 _SURE = ("MISSING COLUMNS", "TOO MANY COLUMNS")
 _FORGET = "drop table if exists rejected; drop table if exists scanned"
 
@@ -37,8 +39,6 @@ class Taken:
 
     bad: list[BadRow] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
-    said: list[str] = field(default_factory=list)
-    is_placed: bool = False
 
 
 def take(
@@ -103,20 +103,23 @@ def _fast(
 
 
 def _rejected(connection: duckdb.DuckDBPyConnection, text: Text, found: Found) -> Taken | None:
-    taken = Taken()
-    told: set[int] = set()
-    for line, offset, kind, reason, words in connection.execute(_REJECTED).fetchall():
+    first: dict[int, tuple[str, str]] = {}
+    for offset, kind, reason, words in connection.execute(_REJECTED).fetchall():
         if kind not in _SURE or (words or "").rstrip("\r\n").endswith(found.delimiter):
             return None
-        if offset not in told:
-            told.add(offset)
-            taken.bad.append(BadRow(line, reason, (words or "")[:SHOWN], text.name, offset))
+        had = _FOUND.search(reason)
+        why = _ragged(int(had[1]), found) if had else reason
+        first.setdefault(offset, (why, (words or "")[:SHOWN]))
+    lines = texts.lines_at(text.path, list(first))
+    taken = Taken()
+    for (offset, (why, words)), line in zip(first.items(), lines, strict=True):
+        taken.bad.append(BadRow(line, why, words, text.name, offset))
     return taken
 
 
 def _row_by_row(text: Text, found: Found, target: Target, at: list[int], limits: Limits) -> Taken:
-    taken = Taken(is_placed=True)
-    width, trailing = len(found.columns), 0
+    taken = Taken()
+    width = len(found.columns)
     identical = at == list(range(len(target.columns)))
     for row in rows_of(text.path, found, limits, doubled_ends=text.look.doubled_ends):
         cells = row.cells
@@ -127,17 +130,14 @@ def _row_by_row(text: Text, found: Found, target: Target, at: list[int], limits:
         elif found.header and cells == found.columns:
             taken.skipped["header again"] += 1
         elif len(cells) > width and not any(cells[width:]):
-            trailing += 1
             target.add(_placed(cells[:width], at, target, identical), row.line, row.offset)
         elif len(cells or [None]) != width:
-            taken.bad.append(_ragged(text, row, width, found))
+            words = found.delimiter.join(cell or "" for cell in cells)[:SHOWN]
+            reason = _ragged(len(cells), found)
+            taken.bad.append(BadRow(row.line, reason, words, text.name, row.offset))
         else:
             target.add(_placed(cells or [None], at, target, identical), row.line, row.offset)
     target.flush()
-    if trailing:
-        taken.said.append(
-            f"{text.name}: {trailing:,} rows end in a delimiter with nothing behind it"
-        )
     return taken
 
 
@@ -158,10 +158,8 @@ def _placed(cells: rowwise.Cells, at: list[int], target: Target, identical: bool
     return placed
 
 
-def _ragged(text: Text, row: rowwise.Row, width: int, found: Found) -> BadRow:
-    words = found.delimiter.join(cell or "" for cell in row.cells)[:SHOWN]
-    reason = f"{len(row.cells)} cells where the header has {width}"
-    return BadRow(row.line, reason, words, text.name, row.offset)
+def _ragged(cells: int, found: Found) -> str:
+    return f"{cells} cells where the header has {len(found.columns)}"
 
 
 def rows_read(

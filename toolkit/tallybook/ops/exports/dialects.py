@@ -72,14 +72,18 @@ def _head(path: Path, dialect: Dialect) -> list[rowwise.Row]:
 
 
 def _with_delimiter(name: str, path: Path, dialect: Dialect) -> Dialect:
+    """The usual delimiter, unless the first line has another number of cells than most and another
+    delimiter gives one number to it and to most: ``;`` where commas stand in numbers."""
     usual = _by_name(name)
     best, most = usual, 0.0
     for mark in (usual, *(mark for mark in _DELIMITERS if mark != usual)):
         rows = _head(path, replace(dialect, delimiter=mark))
         width, share = _agreed(rows)
-        if width > 1 and mark == usual:
+        if width < 2 or len(next(row.cells for row in rows if row.cells)) != width:
+            continue
+        if mark == usual:
             return replace(dialect, delimiter=usual)
-        if width > 1 and share >= _MOST and share > most:
+        if share >= _MOST and share > most:
             best, most = mark, share
     return replace(dialect, delimiter=best)
 
@@ -149,6 +153,8 @@ def _named(
         cells.pop()
     if len(cells) < len(header.cells):
         said.append(f"{name}: the header ends in a delimiter, and no row has a cell after it")
+    elif any(len(row.cells) > len(cells) and not any(row.cells[len(cells) :]) for row in rows):
+        said.append(f"{name}: rows end in a delimiter with nothing behind it")
     named = [cell or f"column {at}" for at, cell in enumerate(cells, start=1)]
     twice = sorted({cell for cell in named if named.count(cell) > 1})
     if twice:

@@ -18,8 +18,6 @@ Cells = list[str | None]
 _BOM = b"\xef\xbb\xbf"
 _CHUNK = 1 << 20
 _LARGEST = 16 * MEBIBYTE
-_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)")
-_DOUBLED = re.compile(rb"[^\r\n]*(?:\r+\n|\n|\r)")
 
 
 @dataclass(slots=True)
@@ -46,29 +44,40 @@ def rows(
     ``until`` ends it after so many bytes. ``doubled_ends`` takes \\r\\r\\n for one line end.
     """
     with path.open("rb") as file:
-        lines = _lines(file, _DOUBLED if doubled_ends else _LINE, largest)
+        lines = _lines(file, doubled_ends, largest)
         yield from _Reader(dialect, largest).rows(lines, until)
 
 
-def _lines(file: BinaryIO, pattern: re.Pattern[bytes], largest: int) -> Iterator[tuple[int, bytes]]:
-    """The byte where each line begins, and the line with its end."""
-    offset, rest = 0, file.read(3)
+def _lines(file: BinaryIO, doubled_ends: bool, largest: int) -> Iterator[tuple[int, bytes]]:
+    """The byte where each line begins, and the line with its end; one that is longer than
+    ``largest`` comes in pieces."""
+    offset, rest = 0, file.read(len(_BOM))
     if rest == _BOM:
-        offset, rest = 3, b""
+        offset, rest = len(_BOM), b""
     while chunk := file.read(_CHUNK):
-        rest += chunk
-        begins, last = 0, len(rest) - 1
-        for found in pattern.finditer(rest):
-            if found.end() > last and found[0].endswith(b"\r"):
-                break
-            yield offset + found.start(), found[0]
-            begins = found.end()
-        offset, rest = offset + begins, rest[begins:]
+        lines = (rest + chunk).splitlines(keepends=True)
+        rest = b"" if lines[-1].endswith(b"\n") else lines.pop()
+        for line in _joined(lines) if doubled_ends else lines:
+            yield offset, line
+            offset += len(line)
         if len(rest) > largest:
             yield offset, rest
             offset, rest = offset + len(rest), b""
-    for found in re.finditer(pattern.pattern + rb"|[^\r\n]+\Z", rest):
-        yield offset + found.start(), found[0]
+    for line in rest.splitlines(keepends=True):
+        yield offset, line
+        offset += len(line)
+
+
+def _joined(lines: list[bytes]) -> Iterator[bytes]:
+    """Lines of which a lone \\r before the next end belongs to that end."""
+    held = b""
+    for line in lines:
+        held += line
+        if not line.endswith(b"\r"):
+            yield held
+            held = b""
+    if held:
+        yield held
 
 
 class _Reader:

@@ -111,15 +111,14 @@ def _sheet_rows(part: Part, sheet: str, notes: list[str]) -> Iterator[tuple[int,
                          f"{', '.join(names[1:])}; write sheet in [read] of a profile")  # fmt: skip
         found = book[sheet or names[0]]
         found.reset_dimensions()
-        for line, row in enumerate(found.iter_rows(), start=1):
+        for line, row in enumerate(found.iter_rows(values_only=True), start=1):
             yield line, [_sheet_cell(cell) for cell in row]
     finally:
         book.close()
 
 
-def _sheet_cell(cell: Any) -> str | None:
+def _sheet_cell(value: Any) -> str | None:
     """The text of a cell: a number with its digits, a date as Excel means it."""
-    value = cell.value
     if isinstance(value, datetime):
         midnight = value.time() == time(0)
         return value.date().isoformat() if midnight else value.isoformat(" ")

@@ -2,6 +2,7 @@
 
 import codecs
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -58,13 +59,16 @@ def text_of(part: Part, encoding: str | None, target: Path) -> Text:
     """
     head = _head(part)
     found = encoding or _by_mark(head)
+    if found is None:
+        _require_text(part, head)
     if found is None or _is_utf8(part, found):
         look = look_at(part.path)
         if found or look.is_utf8 or look.has_wide:
             return Text(part.name, part.path, "utf-8", look)
         found = "latin-1" if look.outside_cp1252 else "cp1252"
     _transcribe(part, found, target)
-    return Text(part.name, target, found, look_at(target), encoding is None)
+    guessed = encoding is None and not head.startswith(tuple(mark for mark, _ in _BOMS))
+    return Text(part.name, target, found, look_at(target), guessed)
 
 
 def _head(part: Part) -> bytes:
@@ -72,9 +76,12 @@ def _head(part: Part) -> bytes:
         head = file.read(1 << 16)
     if not head.strip(b" \t\r\n\xef\xbb\xbf\xff\xfe\x00") and part.path.stat().st_size < 1 << 16:
         raise BadInput(f"{part.name} is empty")
+    return head
+
+
+def _require_text(part: Part, head: bytes) -> None:
     if len(head.translate(None, _CONTROLS)) < (1 - _MANY) * len(head):
         raise BadInput(f"{part.name} is no text: it holds control characters")
-    return head
 
 
 def _is_utf8(part: Part, encoding: str) -> bool:
@@ -171,3 +178,19 @@ def _look_at_letters(look: Look, chunk: bytes, letters: codecs.IncrementalDecode
         letters.reset()
         look.is_utf8 = False
         look.has_wide = look.has_wide or not chunk.decode("utf-8", "ignore").isascii()
+
+
+def lines_at(path: Path, offsets: Sequence[int]) -> list[int]:
+    """The lines, from 1, in which these bytes stand, which are in order; a line ends with \\n, with
+    \\r or with both. The line that DuckDB gives counts rows, which may have several lines."""
+    lines, line, at = [], 1, 0
+    with path.open("rb") as file:
+        for offset in offsets:
+            while at < offset:
+                chunk = file.read(min(offset - at, _CHUNK))
+                if not chunk:
+                    break
+                at += len(chunk)
+                line += chunk.count(b"\n") + chunk.count(b"\r") - chunk.count(b"\r\n")
+            lines.append(line)
+    return lines

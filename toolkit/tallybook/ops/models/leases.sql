@@ -16,7 +16,8 @@ cancels as (
         cancelled.started_at,
         cancelled.duration_ms,
         cancelled.reason,
-        cancelled.error_type
+        cancelled.error_type,
+        cancelled.endpoint
     from events as cancelled
     inner join claims on claims.job_id = cancelled.job_id and claims.position < cancelled.position
     where cancelled.event = 'job.cancelled'
@@ -25,7 +26,7 @@ cancels as (
 ends as (
     select
         job_id, lease_token, position, seq, occurred_at, event,
-        started_at, duration_ms, reason, error_type
+        started_at, duration_ms, reason, error_type, endpoint
     from events
     where event in ('job.done', 'job.retry_scheduled', 'job.dead', 'job.snoozed',
                     'job.released', 'job.lease_expired')
@@ -33,7 +34,7 @@ ends as (
     union all
     select
         job_id, lease_token, position, seq, occurred_at, event,
-        started_at, duration_ms, reason, error_type
+        started_at, duration_ms, reason, error_type, endpoint
     from cancels
 ),
 first_ends as (
@@ -104,6 +105,7 @@ select
     end as how,
     first_ends.duration_ms,
     first_ends.error_type,
+    first_ends.endpoint,
     coalesce(refusals.refused, 0) as refused,
     refusals.refused_at,
     coalesce(refusals.refused_seqs, []) as refused_seqs,

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import polars
 
+from tallybook.ops.exports import suspicions
 from tallybook.ops.exports.profile import Profile
 from tallybook.ops.reconciling import columns as columns_
 from tallybook.ops.reconciling import hints, parquet, plan, reading, rules, tables
@@ -76,6 +77,8 @@ def _compared(
     room.connection.execute("set preserve_insertion_order = false")
     typed = rules.parse({name: {"type": kind} for name, kind in cloud.types.items()})
     columns = columns_.match(local, cloud, keys, rules.merged(typed, asked))
+    for side in (local, cloud):
+        _require_whole_ids(room, side, columns)
     for column in columns.all:
         room.set(column.variables())
     for side in (local, cloud):
@@ -84,6 +87,13 @@ def _compared(
     statuses = _statuses(room)
     _detail(room, (local, cloud), columns, statuses)
     return _told(room, local, cloud, columns, statuses)
+
+
+def _require_whole_ids(room: Room, side: Side, columns: Columns) -> None:
+    with room.checked():
+        for key in columns.keys:
+            at = key.at(side.name)
+            suspicions.require_whole_ids(room.connection, side.name, side.source, at, key.name)
 
 
 def _read(room: Room, name: str, given: Table, profile: Profile | None) -> Side:

@@ -13,7 +13,7 @@ import polars
 
 from tallybook.errors import BadInput, IncompleteInput, TallybookError
 from tallybook.ops import cached
-from tallybook.ops.exports import jsons, reading
+from tallybook.ops.exports import jsons, reading, suspicions
 from tallybook.ops.exports.jsons import Row
 from tallybook.ops.exports.ledger import BadRow, Place
 from tallybook.ops.exports.places import Places
@@ -87,7 +87,9 @@ def _read_export(
     places = Places(connection, found, profile.limits)
     cells = {at: f"c{at}" for at in range(len(target.columns)) if target.rule(at).rewrites}
     types = {column: _COMPARED.get(rule.kind, "text") for column, rule in profile.rules.items()}
-    return Side(name, found.source, target.columns, found.rows, found.bad, found.warnings,
+    counted = suspicions.counts(found.source, found.rows + len(found.bad), profile.last_rows)
+    warnings = [*found.warnings, *counted]
+    return Side(name, found.source, target.columns, found.rows, found.bad, warnings,
                 types=types, cells=cells, places=places)  # fmt: skip
 
 

@@ -9,13 +9,14 @@ from tallybook.ops.exports.layout import Layout, Listed
 from tallybook.ops.exports.parts import Found, Part
 from tallybook.ops.exports.profile import Rule
 
+_ABSENT = ("",)
 _RULES = {
     "Key": Rule(encoded="url"),
-    "IsLatest": Rule("boolean"),
-    "IsDeleteMarker": Rule("boolean"),
-    "Size": Rule("integer"),
-    "LastModifiedDate": Rule("timestamp"),
-    "IsMultipartUploaded": Rule("boolean"),
+    "IsLatest": Rule("boolean", null=_ABSENT),
+    "IsDeleteMarker": Rule("boolean", null=_ABSENT),
+    "Size": Rule("integer", null=_ABSENT),
+    "LastModifiedDate": Rule("timestamp", null=_ABSENT),
+    "IsMultipartUploaded": Rule("boolean", null=_ABSENT),
 }
 _FORMATS = {"CSV": "csv", "ORC": "orc", "Parquet": "parquet"}
 

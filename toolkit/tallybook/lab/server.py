@@ -18,12 +18,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
 from tallybook.errors import BadInput, TallybookError
+from tallybook.lab import offline
 from tallybook.layout import FILE_MODE, carried
 from tallybook.runbook.engine import require
 from tallybook.runbook.folder import private_folder
@@ -34,21 +35,32 @@ FIRST_PORT = 8888
 _PORTS_TRIED = 50
 _READY_S = 60.0
 _STOP_S = 10.0
+_TRIALS = 3
 _CARRIED = ("notebooks", "runbooks")
-_SETTINGS = "lab-settings"
+_SETTINGS = offline.FOLDER
 _ASKS_NOBODY = {
     "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}
 }
 
 
+class _PortTaken(TallybookError):
+    """Somebody took the port between our look and the start of the server."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a server is to run; ``url`` carries the token."""
+    """Where a server is to run; ``url`` carries the token. A ``named`` port is a user's choice."""
 
     root: Path
     port: int
     token: str
-    log: Path
+    out: Path
+    named: bool = False
+
+    @property
+    def log(self) -> Path:
+        """What the server prints, its address with the token among it."""
+        return self.out / "lab.log"
 
     @property
     def url(self) -> str:
@@ -61,11 +73,11 @@ def prepare(out: Path, port: int | None) -> Place:
     require("jupyterlab")
     chosen = _checked(port) if port is not None else _free()
     private_folder(out)
-    log = out / "lab.log"
-    log.touch(mode=FILE_MODE)  # the server writes its address with the token into it
+    place = Place(_root(out), chosen, secrets.token_urlsafe(24), out.resolve(), port is not None)
+    place.log.touch(mode=FILE_MODE)
     private_folder(out / _SETTINGS)
     (out / _SETTINGS / "overrides.json").write_text(json.dumps(_ASKS_NOBODY) + "\n", "utf-8")
-    return Place(_root(out), chosen, secrets.token_urlsafe(24), log)
+    return place
 
 
 def serve(place: Place, book: Path | str, *, browser: bool, ready: Callable[[str], None]) -> None:
@@ -74,7 +86,21 @@ def serve(place: Place, book: Path | str, *, browser: bool, ready: Callable[[str
     Raises TallybookError where it does not come up; KeyboardInterrupt (Ctrl-C, SIGTERM) passes
     through after server and kernels have ended.
     """
-    with place.log.open("wb") as log, _terminable(), _started(place, book, browser, log) as server:
+    with _terminable():
+        for trial in range(_TRIALS):
+            try:
+                _serve(place, book, browser=browser, ready=ready)
+            except _PortTaken:
+                if place.named or trial + 1 == _TRIALS:
+                    raise
+                place = replace(place, port=_free())
+            else:
+                return
+
+
+def _serve(place: Place, book: Path | str, *, browser: bool, ready: Callable[[str], None]) -> None:
+    with place.log.open("wb") as log, _started(place, book, browser, log) as server:
+        _write_scripts(place, log)
         _await(place, server)
         ready(place.url)
         code = server.wait()
@@ -128,7 +154,7 @@ def _command(place: Place, browser: bool) -> list[str]:
         f"--ServerApp.port={place.port}",
         "--ServerApp.port_retries=0",
         f"--ServerApp.root_dir={place.root}",
-        f"--LabApp.app_settings_dir={place.log.with_name(_SETTINGS).resolve()}",
+        f"--LabApp.app_settings_dir={place.out / _SETTINGS}",
         "--LabApp.news_url=None",
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
         "--LabApp.extension_manager=readonly",
@@ -138,15 +164,27 @@ def _command(place: Place, browser: bool) -> list[str]:
     return [sys.executable, "-m", "jupyterlab", *options, *([] if browser else ["--no-browser"])]
 
 
+def _write_scripts(place: Place, log: object) -> None:
+    """Have the scripts of the charts put together beside the start of the server, once.
+
+    It is waited for: what fails here a kernel does for itself.
+    """
+    path = offline.scripts(place.out)
+    if not path.is_file():
+        command = [sys.executable, "-m", "tallybook.lab.offline", str(path)]
+        subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, check=False)  # type: ignore[call-overload]
+
+
 @contextmanager
 def _started(
     place: Place, book: Path | str, browser: bool, log: object
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A server in a session of its own, so that Ctrl-C reaches us first; ended on the way out."""
     own = {"JUPYTER_TOKEN": place.token, "JUPYTER_PREFER_ENV_PATH": "1"}
+    own |= {offline.OUT: str(place.out), "TALLYBOOK_BOOK": str(book)}
     server = subprocess.Popen(
         _command(place, browser),
-        env={**os.environ, **TABLES, **own, "TALLYBOOK_BOOK": str(book)},
+        env={**os.environ, **TABLES, **own},
         stdin=subprocess.DEVNULL,
         stdout=log,  # type: ignore[call-overload] # an open binary file
         stderr=subprocess.STDOUT,
@@ -173,7 +211,8 @@ def _await(place: Place, server: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + _READY_S
     while _status(place.port, place.token) != 200:
         if server.poll() is not None:
-            raise TallybookError(f"JupyterLab did not start: {_last_line(place.log)}")
+            error = TallybookError if _is_free(place.port) else _PortTaken
+            raise error(f"JupyterLab did not start: {_last_line(place.log)}")
         if time.monotonic() > deadline:
             raise TallybookError(f"JupyterLab is silent after {_READY_S:.0f} s; see {place.log}")
         time.sleep(0.1)
