@@ -95,14 +95,35 @@ def test_an_interrupted_run_ends_no_state() -> None:
 
 
 def test_missed_times_are_told_once_until_a_run_ends() -> None:
-    missed = Missed(left_out=(MIDNIGHT, MIDNIGHT), late=())
-    state, news = judging.of_missed(State(), RULES, missed)
-    assert news is not None and news.what == "missed 2 times, was left out"
-    state, again = judging.of_missed(state, RULES, missed)
+    missed = Missed(left_out=(MIDNIGHT, MIDNIGHT))
+    state, news = judging.of_missed(State(), RULES, missed, "skip")
+    assert news is not None and news.what == "missed 2 times, left out"
+    state, again = judging.of_missed(state, RULES, missed, "skip")
     assert again is None
     state, news = judging.of_run(state, RULES, CLEAN)
     assert news is not None and news.what == "well again" and state == State()
-    assert judging.of_missed(State(), Alerts(("x",), missed=False), missed)[1] is None
+    assert judging.of_missed(State(), Alerts(("x",), missed=False), missed, "skip")[1] is None
+
+
+@pytest.mark.parametrize(
+    ("missed", "rule", "said"),
+    [
+        (Missed(late=(MIDNIGHT,)), "once", "missed once, one run makes up for it"),
+        (Missed((MIDNIGHT,), (MIDNIGHT,)), "once", "missed 2 times, one run makes up for it"),
+        (Missed(late=(MIDNIGHT,)), "all", "missed once, run now"),
+        (Missed(late=(MIDNIGHT, MIDNIGHT)), "all", "missed 2 times, each is run now"),
+        (Missed((MIDNIGHT,), (MIDNIGHT,)), "all", "missed 2 times, some left out"),
+        (
+            Missed(given_up=(MIDNIGHT,)),
+            "once",
+            "missed once, given up after 3 runs that did not end",
+        ),
+    ],
+)
+def test_what_becomes_of_missed_times_is_told_by_the_rule(
+    missed: Missed, rule: str, said: str
+) -> None:
+    assert missed.told(rule) == said
 
 
 # outbox
@@ -412,13 +433,21 @@ def test_an_address_is_in_no_log_reason_or_file(
 @pytest.mark.parametrize(
     ("reference", "holds", "said"),
     [
-        ("hooks.example.org/Zt9xK2vTq8", "", "write a reference, env:NAME or file:PATH"),
-        ("json://example.org/Zt9xK2vTq8", "", "write a reference, env:NAME or file:PATH"),
+        (
+            "hooks.example.org/Zt9xK2vTq8",
+            "",
+            "a secret is given by reference: env:NAME, file:PATH or",
+        ),
+        (
+            "json://example.org/Zt9xK2vTq8",
+            "",
+            "a secret is given by reference: env:NAME, file:PATH or",
+        ),
         ("env:TARGET", "hooks.example.org/Zt9xK2vTq8", "what env:TARGET holds has no scheme"),
         ("env:TARGET", "htps://example.org/Zt9xK2vTq8", "no address that apprise knows: look at"),
         ("env:TARGET", "slack://Zt9xK2vTq8", "(slack) and at the parts that this service needs"),
-        ("env:OTHER", "x", "the environment has no OTHER"),
-        ("file:/nowhere/x", "x", "file:/nowhere/x: No such file or directory"),
+        ("env:OTHER", "x", "the secret env:OTHER: the environment has no OTHER"),
+        ("file:/nowhere/x", "x", "the secret file:/nowhere/x: No such file or directory"),
     ],
 )
 def test_a_target_that_cannot_be_used_is_named_by_line_and_reference_alone(

@@ -180,11 +180,8 @@ class _Lines:
         self.say(f"{planned.entry.name}: {ended.status}{found}{said}{report}")
 
     def missed(self, planned: Planned, missed: Missed) -> None:
-        name = planned.entry.name
-        for times, what in ((missed.left_out, "left out"), (missed.late, "run now")):
-            if times:
-                last = _at(times[-1], planned)
-                self.say(f"{name}: {output.counted(len(times), 'time')} missed, {what}: {last}")
+        entry, last = planned.entry, _at(missed.times[-1], planned)
+        self.say(f"{entry.name}: {missed.told(entry.missed)}; the last was due at {last}")
 
     def say(self, line: str) -> None:
         now = _utc(clock.SystemClock().moment().now)

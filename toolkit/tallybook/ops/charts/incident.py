@@ -105,7 +105,7 @@ def _latencies(incident: Incident, part: Slice) -> list[Chart]:
         )
         panels.append(lines.encode(
             x=_time(part, "since", quiet=measure == "run_us"),
-            y=alt.Y("seconds:Q", title=title, axis=alt.Axis(tickCount=4, format="~g")),
+            y=alt.Y("seconds:Q", title=title, axis=alt.Axis(tickCount=4, format=",.3~r")),
             color=alt.Color("mark:N", title=None, scale=scale),
             strokeDash=alt.StrokeDash("mark:N", legend=None, scale=drawing.dashes(_MARKS)),
         ).properties(width=_HALF, height=_LOW))  # fmt: skip
@@ -119,7 +119,7 @@ def _heat(incident: Incident, part: Slice) -> Chart:
         x=_time(part, "since", quiet=True),
         x2="until:T",
         y=alt.Y("from_s:Q", title="run (s)", scale=alt.Scale(type="log", nice=False),
-                axis=alt.Axis(format="~g", tickCount=4, grid=False)),
+                axis=alt.Axis(format=",.3~r", tickCount=4, grid=False)),
         y2="to_s:Q",
         color=alt.Color("n:Q", title="leases that ended",
                         scale=alt.Scale(scheme="viridis", type="sqrt", reverse=True),

@@ -51,14 +51,11 @@ def of_run(state: State, rules: Alerts, outcome: Outcome) -> tuple[State, News |
     return State(key), (news if key != state.told else None)
 
 
-def of_missed(state: State, rules: Alerts, missed: Missed) -> tuple[State, News | None]:
-    """The state after times were missed, and what is new of it."""
+def of_missed(state: State, rules: Alerts, missed: Missed, rule: str) -> tuple[State, News | None]:
+    """The state after times were missed, and what is new of it; ``rule`` is that of the entry."""
     if not rules.missed or state.missed:
         return state, None
-    times = len(missed.left_out) + len(missed.late)
-    then = "runs now" if missed.late else "was left out"
-    what = f"missed {times} time{'s' * (times != 1)}, {then}"
-    return replace(state, missed=True), News(what)
+    return replace(state, missed=True), News(missed.told(rule))
 
 
 def _counting(least: str, findings: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:

@@ -1,20 +1,20 @@
 """Where a message goes: an address of a service that apprise knows, which is a secret.
 
-runbooks.toml has a reference to it, ``env:NAME`` or ``file:PATH``; what is there is read when a
-message is sent and stands in no file, log or error of ours. apprise is imported late.
+runbooks.toml has a reference to it, ``env:NAME``, ``file:PATH`` or ``keyring:SERVICE/USER``; what
+is there is read when a message is sent and stands in no file, log or error of ours. apprise is
+imported late.
 """
 
 from __future__ import annotations
 
 import logging
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from tallybook.errors import BadInput
+from tallybook.runbook import secrets
 
 _STATUS = re.compile(r"\berror=(\d{3})\b")
 _WORDS = "as in mailto://…, json://… or slack://…"
@@ -86,17 +86,7 @@ def _silent() -> Iterator[_Ear]:
 
 
 def _resolved(reference: str) -> str:
-    kind, _, place = reference.partition(":")
-    if kind == "env":
-        if place not in os.environ:
-            raise BadInput(f"the environment has no {place}")
-        return os.environ[place].strip()
-    if kind == "file":
-        try:
-            return Path(place).read_text("utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise BadInput(f"{reference}: {getattr(error, 'strerror', 'no text')}") from None
-    raise BadInput("write a reference, env:NAME or file:PATH: the address of a target is a secret")
+    return str(secrets.secret(reference)).strip()
 
 
 def _apprise() -> Any:

@@ -67,11 +67,11 @@ class Alerting:
 
     def missed(self, planned: Planned, missed: Missed) -> None:
         """Tell that times were missed."""
-        last = max((*missed.left_out, *missed.late), default=None)
+        rule = planned.entry.missed
         self._tell(
             planned,
-            lambda state, rules: judging.of_missed(state, rules, missed),
-            lambda _: _head(planned, last),
+            lambda state, rules: judging.of_missed(state, rules, missed, rule),
+            lambda _: _head(planned, missed.times[-1]),
         )
 
     def _tell(
@@ -111,13 +111,10 @@ def _of_run(planned: Planned, ended: Ended, news: News) -> list[str]:
     return [*lines, f"report: {ended.report}"] if ended.report else lines
 
 
-def _head(planned: Planned, due: datetime | None) -> list[str]:
+def _head(planned: Planned, due: datetime) -> list[str]:
     entry = planned.entry
-    lines = [f"runbook: {entry.runbook}"]
-    if due is not None:
-        local = due.astimezone(planned.times.zone).isoformat(timespec="minutes")
-        lines.append(f"due: {_utc(due)} ({local} {entry.zone})")
-    return lines
+    local = due.astimezone(planned.times.zone).isoformat(timespec="minutes")
+    return [f"runbook: {entry.runbook}", f"due: {_utc(due)} ({local} {entry.zone})"]
 
 
 def _utc(instant: datetime) -> str:
