@@ -93,3 +93,24 @@ def test_a_broken_status_makes_the_tally_differ_in_its_kind_alone(tallied, monke
 
     monkeypatch.setattr(ops.Reconciliation, "keys", broken)
     assert [row.kind for row in tallied() if not row.holds] == [kind]
+
+
+def test_each_planted_difference_is_explained_by_its_cause_and_no_other(recorded, tmp_path):
+    for seed in (1, 2, 3):
+        place = recorded(seed).place
+        planted = json.loads(place.planted.read_text("utf-8"))
+        with ops.open(place.book) as warehouse:
+            found = ops.explain(warehouse, place.exports / CSV_NAME, key="icao")
+            sent = warehouse.sql("select payload::varchar from jobs").fetchall()
+            local = tmp_path / f"{seed}.ndjson"
+            local.write_text("".join(f"{payload}\n" for (payload,) in sent), "utf-8")
+            against = ops.explain(warehouse, place.exports / CSV_NAME, key="icao", local=local)
+        causes = {
+            "changed_in_cloud": planted["changed"],
+            "removed_in_cloud": planted["missing"],
+            "added_in_cloud": planted["extra"],
+        }
+        assert {cause: found.keys(cause) for cause in causes} == causes
+        assert set(found.causes["cause"]) == set(causes)
+        assert against.keys("dead") == planted["dead"], "the source beside what was delivered"
+        assert set(against.causes["cause"]) == {*causes, "dead"}

@@ -30,18 +30,11 @@ from tallybook.entry import Put
 from tallybook.errors import BadInput, TallybookError
 from tallybook.event import EVENTS
 from tallybook.recover.rebuild import Rebuilt
+from tallybook.runbook.laying import TABLES
 from tallybook.worker.handlers import registered
 from tallybook.worker.loop import Worker
 from tallybook.worker.metrics import COLUMNS
 from tallybook.worker.run import Context
-
-TABLES = {
-    "[node]": settings.NodeSettings,
-    "[log]": settings.LogSettings,
-    "[worker]": settings.WorkerSettings,
-    "[cache]": settings.CacheSettings,
-    '[topics."NAME"]': settings.TopicSettings,
-}
 
 
 def walk(name: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, list[argparse.Action]]]:

@@ -17,7 +17,7 @@ DEADLINE_S = 60
 _FILE = re.compile(r"# (\w+\.py)\n")
 _MASKS = (
     (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "<id>"),
-    (r"\b\d{4}-\d\d-\d\dT[\d:]+\.\d{6}Z", "<time>"),
+    (r"\b\d{4}-\d\d-\d\d[T ][\d:]+(\.\d{6})?Z", "<time>"),
     (r"(?<=<time>)  +\d+(?=  )", "  <seq>"),
     (r"(?<=worker=)\S+", "<worker>"),
     (r"tallybook-out/\S+", "<report>"),

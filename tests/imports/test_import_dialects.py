@@ -13,9 +13,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from zoneinfo import ZoneInfo
 
+import polars
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from import_steps import imported, jobs
+from polars.testing import assert_frame_equal
+
+from tallybook import ops
+from tallybook.ops import imports
+from tallybook.ops.imports import mapping
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 WORDS = {"done": "ok", "dead": "bad", "cancelled": "gone", "leased": "runs", "pending": "waits"}
@@ -159,3 +166,60 @@ def test_any_list_of_jobs_in_any_dialect_gives_the_same_jobs(
         found = imported(Path(folder), text, _profile(form, of_events, times, names), name="log")
         assert found.complete and found.counts.rows == len(rows)
         assert jobs(Path(folder) / "book") == {job.id: job.expected() for job in listed}
+
+
+MANY_STEPS = """
+[read]
+rows = "events"
+[columns]
+id = "id"
+topic = "queue"
+event = "what"
+at = "at"
+worker = "host"
+correlation_id = "call"
+[events]
+submit = ["submit"]
+start = ["start"]
+done = ["end"]
+dead = ["fail"]
+cancelled = ["stop"]
+retry = ["again"]
+requeue = ["back"]
+"""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_plain_job_of_an_event_list_comes_out_as_its_steps_one_by_one_tell_it(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dice = random.Random(seed)  # noqa: S311 - a history, no secret
+    rows = ["id,queue,what,at,host,call"]
+    told = ["submit", "start", "end", "fail", "stop", "again", "back"]
+    plain = [["submit", "start", "end"], ["start", "fail"], ["submit", "stop"], ["end"]]
+    lives = [dice.choice(plain) if dice.random() < 0.5 else dice.choices(told, k=dice.randint(1, 5))
+             for _ in range(200)]  # fmt: skip
+    steps = [(job + 2 * number, job, what) for job, life in enumerate(lives)
+             for number, what in enumerate(life)]  # fmt: skip
+    for second, (_, job, what) in enumerate(sorted(steps)):
+        queue = f"q{job % 3}" if dice.random() < 0.9 else dice.choice(["", "other"])
+        host, call = dice.choice(["", "h1", "h2"]), "" if job % 2 else f"c{job}"
+        moment = f"2024-05-01T{second // 7200:02}:{second // 120 % 60:02}:{second // 2 % 60:02}Z"
+        rows.append(f"{job},{queue},{what},{moment},{host},{call}")
+    text = "\n".join(rows) + "\n"
+    both = [read_by(name, text, tmp_path / name, monkeypatch) for name in ("lives", "lives_none")]
+    assert both[0][0] == both[1][0] and both[0][0].jobs == 200
+    assert_frame_equal(both[0][1], both[1][1])
+
+
+def read_by(
+    name: str, text: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[imports.Counts, polars.DataFrame]:
+    """What an import counts, and its events, with the plain jobs of the statement ``name``."""
+    asked = mapping.statement
+    folder.mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(mapping, "statement", lambda one: asked(name if one == "lives" else one))
+        counts = imported(folder, text, MANY_STEPS).counts
+    with ops.open(folder / "book") as warehouse:
+        return counts, warehouse.sql("from events order by position").pl().drop("node_id")

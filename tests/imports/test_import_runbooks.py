@@ -23,11 +23,17 @@ LEASES = "An imported log without lease ends: no lease can be called late, expir
 SETTINGS = "An imported log says nothing of the settings of its queue"
 METRICS = "An imported log has no metrics of workers"
 NOTHING = f"{CACHE}: there is nothing to compare"
+WITH_A_DEAD_JOB = ("throughput_latency", "dead_letters", "weekly_review")
 SAID = {
     "runbooks/throughput_latency": {"metrics-gap": METRICS},
     "runbooks/stuck_leases": {"late": LEASES, "settings": SETTINGS},
     "runbooks/cache_rebuild": {"parity": CACHE, "entries": CACHE},
     "runbooks/reconcile": {"compare": NOTHING, "differences": NOTHING, "rows": NOTHING},
+    "runbooks/settings_review": {"settings": SETTINGS},
+    "runbooks/dead_letters": {},
+    "runbooks/backlog": {},
+    "runbooks/log_health": {},
+    "runbooks/weekly_review": {},
     "notebooks/incident": {"stuck": LEASES},
 }
 
@@ -70,7 +76,7 @@ def test_each_cell_says_what_the_log_cannot_and_shows_no_table_that_could_only_b
     said = {cell: shown.words for cell, shown in given.items() if hasattr(shown, "words")}
     assert {cell: said[cell] for cell in SAID[name]} == SAID[name]
     answer = given["answer"]
-    assert answer.status == ("findings" if "throughput" in name else "clean")
+    assert answer.status == ("findings" if name.endswith(WITH_A_DEAD_JOB) else "clean")
     titles = [found["title"] for found in answer.findings]
     assert len(titles) == len(set(titles)) and any(title.startswith(CACHE) for title in titles)
 
@@ -95,7 +101,7 @@ def test_each_runbook_takes_a_folder_of_nodes(name: str, book: Path, tmp_path: P
     for node in ("a", "b"):
         shutil.copytree(book, tmp_path / f"node={node}")
     given = run(name, tmp_path)
-    assert given["overview"]["jobs"].item() == 10
+    assert given["overview"]["jobs"].item() == 10 if "overview" in given else given["covered"].seen
     titles = " | ".join(found["title"] for found in given["answer"].findings)
     assert "node a: an imported log says nothing of a cache" in titles
     assert LEASES in titles or "leases" not in name

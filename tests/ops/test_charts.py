@@ -17,9 +17,10 @@ from ops_logs import START, Log, Simulation, text
 from tallybook import ops
 
 OF_A_BOOK = ("throughput", "depth", "latency_bands", "latency_heatmap", "outcomes", "lease_lanes",
-             "retries_by_reason", "cache_history", "cache_compared", "before_after")  # fmt: skip
+             "retries_by_reason", "cache_history", "cache_compared", "before_after", "dead_letters",
+             "settings", "by_day", "growth")  # fmt: skip
 TIMED = ("throughput", "depth", "latency_bands", "latency_heatmap", "lease_lanes",
-         "retries_by_reason", "cache_history")  # fmt: skip
+         "retries_by_reason", "cache_history", "growth")  # fmt: skip
 MOST_MARKS = 5000
 
 
@@ -68,7 +69,7 @@ def test_a_chart_of_a_book_draws_marks_at_ten_jobs_and_at_many(
     spec = chart.to_dict()
     assert rows_of(spec) <= MOST_MARKS
     drawing = ops.charts.show(chart)
-    assert marks(drawing.svg) >= 1 or "no attempt failed" in drawing.svg
+    assert marks(drawing.svg) >= 1 or re.search(">no (attempt failed|job in the)", drawing.svg)
     assert spec["title"]["text"] in drawing.words
 
 
@@ -81,12 +82,22 @@ def test_a_time_axis_names_its_zone_and_shows_its_clock(
     assert ">19:0" in svg or "no attempt failed" in svg, "10:00 UTC is 19:00 in Tokyo"
 
 
-@pytest.mark.parametrize("name", OF_A_BOOK)
+@pytest.mark.parametrize("name", sorted({*OF_A_BOOK} - {"growth"}))
 def test_a_chart_of_nothing_says_why(tmp_path: Path, name: str) -> None:
     Log(tmp_path)
     with ops.open(tmp_path) as warehouse:
         drawing = ops.charts.show(getattr(ops.charts, name)(warehouse))
     assert re.search(r">(no |the log has|neither)", drawing.svg), drawing.svg
+
+
+def test_the_log_over_time_has_each_event_once_and_without_any_says_so(
+    warehouse: ops.Warehouse,
+) -> None:
+    rows = ops.growth(warehouse, ops.Span(every="1h"))
+    assert rows["events"].sum() == ops.overview(warehouse)["events"].item()
+    assert set(rows["part"].drop_nulls()) <= {"jobs", "cache", "log", "workers and topics"}
+    before = ops.Span(until=START - timedelta(hours=1))
+    assert "the log has no event" in ops.charts.show(ops.charts.growth(warehouse, before)).svg
 
 
 @pytest.mark.parametrize("name", TIMED)

@@ -223,7 +223,8 @@ def test_entries_still_to_be_delivered_are_in_flight(tmp_path: Path) -> None:
     export = tmp_path / "export.csv"
     export.write_text("key,n\nk1,0\nk2,1\n")
     with ops.open(tmp_path) as warehouse:
-        statuses = ops.reconcile(warehouse, export, key="key").statuses
+        flight = ops.Flight(at=text(60))
+        statuses = ops.reconcile(warehouse, export, key="key", flight=flight).statuses
     assert (statuses["in_flight_local"], statuses["in_flight_cloud"], statuses["match"]) == (
         1,
         1,

@@ -76,7 +76,7 @@ def test_of_a_bucket_only_what_is_asked_for_is_fetched(
         assert imported.sql(query).fetchall() == [(11, 5)]
         assert not list(imported._bucket.aside.rglob("*.parquet"))
         told = ops.findings.throughput_latency(one)
-        assert all("--book s3://fleet/2026" in found.command for found in told if found.command)
+        assert all("--book s3://fleet/2026" in found.action for found in told if found.action)
 
 
 def test_the_archive_of_a_node_in_a_bucket_is_read_by_ranges_and_its_segments_stay(

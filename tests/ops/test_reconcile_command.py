@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import polars
 import pytest
 from ops_logs import Log
 
@@ -73,10 +74,9 @@ def test_an_empty_cache_is_said_and_is_incomplete_where_the_log_is(
     [
         ("x.parquet", b"junk and more", "is a damaged Parquet file"),
         ("x.parquet", b"PAR1 and no end", "is no readable Parquet file"),
-        ("x.xlsx", b"PK\x03\x04\x00\x00", "is a workbook; save it as CSV first"),
         ("x.xlsx", b"junk", "is a damaged workbook"),
-        ("x.csv", b"PK\x03\x04\x00\x00", "is a zip archive or workbook"),
-        ("x.xls", b"\xd0\xcf\x11\xe0\x00", "is a workbook"),
+        ("x.xls", b"\xd0\xcf\x11\xe0\x00", "is a workbook of the old kind"),
+        ("x.csv", b"SQLite format 3\x00", "is an SQLite database"),
     ],
 )
 def test_a_file_of_another_kind_is_named_as_what_it_is(
@@ -124,10 +124,116 @@ def test_the_cache_of_a_book_is_compared_and_a_hole_in_its_log_is_exit_4(
 def test_out_keeps_null_apart_from_empty_text(
     pair: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run(capsys, *pair, "--type", "n=decimal", "--out", str(tmp_path / "out"))
+    asked = [*pair, "--type", "n=decimal", "--out", str(tmp_path / "out")]
+    for kind in ("ndjson", "csv", "parquet"):
+        run(capsys, *asked, "--format", kind)
     lines = (tmp_path / "out" / "differences.ndjson").read_text().splitlines()
     assert [json.loads(line) for line in lines] == [
         {"key": "2", "column": "t", "local": None, "cloud": ""}
     ]
+    assert (tmp_path / "out" / "differences.csv").read_text() == (
+        'key,column,local,cloud\n2,t,,""\n'
+    )
+    found = polars.read_parquet(tmp_path / "out" / "differences.parquet")
+    assert found.rows() == [("2", "t", None, "")]
     summary = json.loads((tmp_path / "out" / "reconciliation.json").read_text())
     assert list(summary) == SUMMARY
+
+
+def test_what_out_writes_is_for_its_owner_alone_and_leaves_nothing_else(
+    pair: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(capsys, *pair, "--out", str(tmp_path / "out"))
+    files = sorted((tmp_path / "out").iterdir())
+    names = "differences.csv reconciliation.json report.html rows.csv unreadable.csv"
+    assert [file.name for file in files] == names.split()
+    assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
+
+
+def test_a_csv_of_differences_holds_no_formula(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "local.csv").write_text('id,x\n=1+1,a\n2,-5\n3,"=HYPERLINK(1)"\n4,+1e3\n')
+    (tmp_path / "cloud.csv").write_text("id,x\n=1+1,@b\n2,-6\n3,\uff1dx\n4,-x\n")
+    run(capsys, str(tmp_path / "cloud.csv"), "--local", str(tmp_path / "local.csv"), "--key", "id",
+        "--out", str(tmp_path / "out"))  # fmt: skip
+    written = polars.read_csv(tmp_path / "out" / "differences.csv", infer_schema=False)
+    assert written.select("key", "local", "cloud").rows() == [
+        ("2", "-5", "-6"), ("3", "'=HYPERLINK(1)", "'\uff1dx"), ("4", "+1e3", "'-x"),
+        ("'=1+1", "a", "'@b"),
+    ]  # fmt: skip
+
+
+def test_the_rows_of_each_status_are_named_and_cells_that_look_alike_told_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "local.csv").write_text("id,x\n1,a\n2,b\n5,c\n5,c\n,d\n")
+    (tmp_path / "cloud.csv").write_text("id,x\n1,a \n3,b\n")
+    given = [str(tmp_path / "cloud.csv"), "--local", str(tmp_path / "local.csv"), "--key", "id"]
+    code, shown, _ = run(capsys, *given)
+    assert code == 1 and "'a'    'a '" in shown
+    lines = [line.split() for line in shown.splitlines()]
+    for told in (["only", "local", "2", "2"], ["only", "cloud", "3", "2"],
+                 ["duplicate", "local", "5", "3"], ["null", "key", "local", "-", "5"]):  # fmt: skip
+        assert told in lines
+
+
+def test_no_key_in_common_is_said_first_and_no_row_is_called_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "local.csv").write_text("id,x\n007,a\n")
+    (tmp_path / "cloud.csv").write_text("id,x\n7,a\n")
+    given = [str(tmp_path / "cloud.csv"), "--local", str(tmp_path / "local.csv"), "--key", "id"]
+    code, shown, _ = run(capsys, *given)
+    assert code == 1 and shown.startswith("no key is on both sides: is the key column the right")
+    assert "with type integer for 'id', keys would be on both sides" in shown
+
+
+def test_an_empty_side_is_said_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "local.csv").write_text("id,x\n")
+    (tmp_path / "cloud.csv").write_text("id,x\n7,a\n")
+    given = [str(tmp_path / "cloud.csv"), "--local", str(tmp_path / "local.csv"), "--key", "id"]
+    code, shown, _ = run(capsys, *given)
+    assert code == 1 and shown.startswith("the local side (") and "has no row" in shown
+
+
+def test_every_rule_may_be_given_as_an_option(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "local.csv").write_text(
+        "id,p,q,t,u,a,s,n,i,f\n1,1.00,100,2026-07-01T10:00:00,2026-07-01T10:00:00.1Z,A, x  y,-,1,"
+        "caf\u00e9\n"
+    )
+    (tmp_path / "cloud.csv").write_text(
+        "id,PRICE,q,t,u,a,s,n,i,f\n"
+        '1,1.01,101,2026-07-01T08:00:00Z,2026-07-01T10:00:00.2Z,a,x y,"",2,cafe\u0301\n'
+    )
+    words = (
+        "--rename PRICE=p --type p=decimal --tolerance p=0.01 --type q=integer --relative q=0.01 "
+        "--type t=timestamp --zone t=Europe/Berlin --type u=timestamp --precision u=s "
+        "--ignore-case a --space s=collapse --null n= --null n=- --ignore i --normal-form f=NFC"
+    )
+    rules = words.split()
+    given = [str(tmp_path / "cloud.csv"), "--local", str(tmp_path / "local.csv"), "--key", "id"]
+    assert run(capsys, *given)[0] == 1
+    code, shown, said = run(capsys, *given, *rules)
+    assert code == 0, shown + said
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--tolerance", "n=0.1"], "tolerance does not go with the type text"),
+        (["--type", "n=decimal", "--type", "n=integer"], "'n' is given twice"),
+        (["--space", "n=much"], "'much' is unknown; choose one of trim, collapse"),
+        (["--ignore", "m"], "neither side has it; it has id, n, t"),
+        (["--null", "n"], "--null 'n' is not like COLUMN=VALUE"),
+        (["--memory", "lots"], "memory 'lots'"),
+        (["--zone", "n=Mars", "--type", "n=timestamp"], "is no time zone"),
+    ],
+)
+def test_a_rule_that_cannot_be_is_one_line_and_exit_2(
+    pair: list[str], capsys: pytest.CaptureFixture[str], options: list[str], words: str
+) -> None:
+    code, shown, said = run(capsys, *pair, *options)
+    assert (code, shown) == (2, "") and words in said and said.count("\n") == 1

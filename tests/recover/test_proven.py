@@ -87,6 +87,10 @@ def check(certificate: Certificate, rebuilt: dict[str, object], truth: dict[str,
     ops=[("put", "a", 1), ("writer", "a", 0), ("put", "b", 2)], damages=[("lose segment", 0, 0)]
 )
 @example(ops=[("put", "a", 1), ("put", "b", 2), ("put", "b", 3)], damages=[("lose line", 0, 3)])
+@example(
+    ops=[("put", "a", 1), ("roll", "a", 0), ("writer", "a", 0), ("put", "a", 0)],
+    damages=[("lose line", 20, 0), ("lose line", 20, 0)],
+)
 def test_a_wrong_key_is_never_called_proven(
     ops: list[Op], damages: list[tuple[str, int, int]]
 ) -> None:

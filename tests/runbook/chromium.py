@@ -42,10 +42,25 @@ def drawn(svg: Any) -> int:
 
 
 @contextmanager
-def page(allowed: Callable[[str], bool], **context: Any) -> Iterator[tuple[Any, list[str]]]:
-    """A page of a browser that reaches only what ``allowed`` says, and the list of the refused."""
+def opened() -> Iterator[Any]:
+    """A browser; no kernel may be started meanwhile, both want the one event loop."""
     from playwright.sync_api import sync_playwright
 
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=executable(), args=FLAGS, chromium_sandbox=os.geteuid() != 0
+        )
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@contextmanager
+def page(
+    allowed: Callable[[str], bool], browser: Any, **context: Any
+) -> Iterator[tuple[Any, list[str]]]:
+    """A page of ``browser`` that reaches only what ``allowed`` says, and what was refused."""
     refused: list[str] = []
 
     def judge(route: Any) -> None:
@@ -55,16 +70,12 @@ def page(allowed: Callable[[str], bool], **context: Any) -> Iterator[tuple[Any, 
             refused.append(route.request.url)
             route.abort()
 
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=executable(), args=FLAGS, chromium_sandbox=os.geteuid() != 0
-        )
-        made = browser.new_context(**context)
-        made.route("**/*", judge)
-        try:
-            yield made.new_page(), refused
-        finally:
-            browser.close()
+    made = browser.new_context(**context)
+    made.route("**/*", judge)
+    try:
+        yield made.new_page(), refused
+    finally:
+        made.close()
 
 
 def executable() -> str:

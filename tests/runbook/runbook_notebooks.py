@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 PARAMETERS = """\
 book = ""  # the book
@@ -57,6 +58,17 @@ def empty_book(root: Path, node_id: str = "node-7") -> Path:
     opened = {"v": 1, "seq": 1, "event": "log.opened", "node_id": node_id}
     (root / "log" / "0a1b2c3d-000000000001.ndjson").write_text(json.dumps(opened) + "\n", "utf-8")
     return root
+
+
+def lines(place: Path) -> list[dict[str, Any]]:
+    """Every line of the ledger."""
+    text = (place / "tallybook-out" / "node-7" / "runs.ndjson").read_text("utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def ledger(place: Path) -> list[dict[str, Any]]:
+    """The lines that end a run."""
+    return [line for line in lines(place) if line["status"] != "running"]
 
 
 def _code(name: str, source: str, tags: list[str]) -> dict[str, object]:

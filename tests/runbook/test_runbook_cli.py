@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from runbook_notebooks import answering, empty_book, notebook
 
 from tallybook.cli.main import main
+from tallybook.runbook.ledger import Ledger
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +27,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["run", "smal"], "no runbook smal in runbooks: did you mean small?"),
+        (["run", "smal"], "no runbook smal: did you mean small?"),
         (["run", "small", "-p", "nam=1"], "runbook small: no parameter nam: did you mean name?"),
         (["run", "small", "-p", "n=x"], "runbook small: parameter n: 'x' is no whole number"),
         (["run", "small", "-p", "n"], "-p n: write -p key=value"),
@@ -103,7 +105,8 @@ def test_the_list_has_questions_and_parameters(capsys: pytest.CaptureFixture[str
     assert main(["runbook", "list"]) == 0
     assert "-p n=3  [0..99] how many" in capsys.readouterr().out
     assert main(["runbook", "list", "--json"]) == 0
-    (one,) = json.loads(capsys.readouterr().out)["runbooks"]
+    shown = json.loads(capsys.readouterr().out)["runbooks"]
+    (one,) = [runbook for runbook in shown if runbook["name"] == "small"]
     assert one["parameters"][1] == {
         "name": "n",
         "kind": "whole number",
@@ -112,6 +115,67 @@ def test_the_list_has_questions_and_parameters(capsys: pytest.CaptureFixture[str
         "default": 3,
         "meaning": "how many",
     }
+
+
+def test_several_are_checked_first_then_run_on_one_kernel_and_the_worst_exit_code_is_theirs(
+    place: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pid = "import os\nassert 'left' not in globals()\nleft = 1\nprint('pid', os.getpid())"
+    notebook(place / "runbooks" / "one.ipynb", pid, answering("info"))
+    notebook(place / "runbooks" / "two.ipynb", pid, "1 / n", answering("problem"))
+    assert main(["runbook", "run", "one", "three", "-p", "n=0"]) == 2
+    assert not (place / "tallybook-out").exists()
+    capfd.readouterr()
+
+    assert main(["runbook", "run", "one", "two", "one", "-p", "n=0", "--json"]) == 3
+    out, err = capfd.readouterr()
+    told = json.loads(out)
+    assert [run["status"] for run in told["runs"]] == ["clean", "failed", "clean"]
+    assert told["exit_code"] == 3 and err.count("\n") == 1 and "ZeroDivisionError" in err
+    pages = [Path(run["report"]).read_text("utf-8") for run in told["runs"]]
+    assert len({re.search(r"pid \d+", page)[0] for page in pages}) == 1  # type: ignore[index]
+
+    assert main(["runbook", "history", "two", "--status", "failed"]) == 0
+    table = capfd.readouterr().out
+    assert re.search(r"^20\d\d-.* two +failed +0 +0 +0 +\d+\.\d+ +two-", table, re.MULTILINE)
+    assert table.count("\n") == 3
+
+
+def test_the_history_of_a_folder_without_runs_and_of_a_torn_ledger_is_told(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["runbook", "history"]) == 2
+    assert "no runs under tallybook-out/node-7; name the folder" in capsys.readouterr().err
+    out = place / "kept"
+    out.mkdir()
+    assert main(["runbook", "history", "--out", "kept"]) == 0
+    assert capsys.readouterr().out == "no runs\n"
+    for number in range(3):
+        Ledger(out).append({"run": f"r-{number}", "runbook": "r", "status": "clean"})
+    with (out / "runs.ndjson").open("a") as ledger:
+        ledger.write('{"run": "torn')
+    assert main(["runbook", "history", "--out", "kept", "--limit", "2"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == "tallybook: kept/runs.ndjson: 1 line cannot be read\n"
+    assert "r-2" in printed.out and "r-0" not in printed.out and "and more: see" in printed.out
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--deadline", "-1"], "deadline_s: -1.0 is not 0 to"),
+        (["--keep", "1.5"], "argument --keep: invalid int value"),
+        (["--out", "/proc/nowhere"], "cannot write under /proc/nowhere"),
+    ],
+)
+def test_limits_and_folders_that_cannot_be_are_refused(
+    options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        code = main(["runbook", "run", "small", *options])
+    except SystemExit as ended:
+        code = int(str(ended.code))
+    assert code == 2 and said in capsys.readouterr().err
 
 
 def test_lab_on_a_taken_port_is_one_line_and_exit_code_2(

@@ -178,7 +178,7 @@ def test_an_unknown_runbook_names_the_nearest(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     notebook(tmp_path / "runbooks" / "stuck_leases.ipynb")
-    with pytest.raises(BadInput, match=r"no runbook stuck_lease in .*did you mean stuck_leases\?"):
+    with pytest.raises(BadInput, match=r"no runbook stuck_lease: did you mean stuck_leases\?"):
         find("stuck_lease")
 
 
@@ -187,7 +187,19 @@ def test_runbooks_here_come_before_the_carried_ones(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     notebook(tmp_path / "runbooks" / "mine.ipynb")
-    assert [(one.name, one.question) for one in listed()] == [("mine", "Is <i>it</i> **so**?")]
+    notebook(tmp_path / "runbooks" / "backlog.ipynb")
+    questions = {one.name: one.question for one in listed()}
+    assert questions["mine"] == questions["backlog"] == "Is <i>it</i> **so**?"
+    assert find("backlog").path == Path("runbooks/backlog.ipynb")
+
+
+def test_a_runbook_here_hides_none_that_is_carried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    notebook(tmp_path / "runbooks" / "mine.ipynb")
+    assert {"mine", "stuck_leases"} <= {one.name for one in listed()}
+    assert find("stuck_leases").path.is_absolute()
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"cells": 1}', "not json", '{"cells": [1]}'])

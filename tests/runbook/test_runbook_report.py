@@ -24,9 +24,12 @@ def page(*cells: dict[str, Any], **changed: Any) -> str:
         "facts": [("book", "b")],
         "parameters": [("n", "3", "how many")],
         "findings": [],
-        "footer": "",
+        "provenance": [("versions", "v")],
     }
-    return render(Header(**{**header, **changed}), cells)
+    whole = render(Header(**{**header, **changed}), cells)
+    body, script, end = whole.rpartition("<script>")
+    assert script and end.endswith("</script>\n</body>\n</html>\n")
+    return body
 
 
 def shown(data: dict[str, Any]) -> str:
@@ -58,10 +61,25 @@ def test_text_from_everywhere_is_escaped() -> None:
         facts=[(NASTY, NASTY)],
         parameters=[(NASTY, NASTY, NASTY)],
         findings=[finding],
-        footer=NASTY,
+        provenance=[(NASTY, NASTY)],
     )
     assert not tags(made) & {"script", "img", "a", "iframe"}
     assert made.count("<style>") == 1
+
+
+def test_hostile_strings_of_data_are_shown_as_text() -> None:
+    hostile = (
+        "=cmd|'/C calc'!A0 \x1b]0;title\x07 \x1b[31mred\x1b[0m \u202egnp\u2069 \ud800 a\r\nb\tc"
+    )
+    seen = r"=cmd|&#x27;/C calc&#x27;!A0 \x1b]0;title\x07 red \u202egnp\u2069 \ud800 a" + "\nb\tc"
+    stream = {"output_type": "stream", "name": "stdout", "text": hostile}
+    html = {"output_type": "display_data", "data": {"text/html": hostile.replace("'", "&#x27;")}}
+    svg = {"output_type": "display_data", "data": {"image/svg+xml": SVG + ">\u202egnp</svg>"}}
+    made = page({"cell_type": "code", "source": "x", "outputs": [stream, html, svg]})
+    assert made.count(seen) == 2
+    assert r">\u202egnp</svg>" in made
+    assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", made)
+    assert seen in page(findings=[{"severity": "info", "title": hostile}])
 
 
 def test_the_policy_allows_one_stylesheet_and_nothing_from_outside() -> None:

@@ -13,27 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runbook_notebooks import answering, empty_book, notebook
+from runbook_notebooks import answering, empty_book, ledger, lines, notebook
 
 from tallybook import runbook
-from tallybook.errors import BadInput
+from tallybook.errors import BadInput, NotNow
 from tallybook.runbook import answers
-
-
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder with a book of node ``node-7``; its name has braces in it."""
-    here = tmp_path / "a {b} c"
-    here.mkdir()
-    monkeypatch.chdir(here)
-    monkeypatch.delenv("TALLYBOOK_BOOK", raising=False)
-    empty_book(here / "book")
-    return here
-
-
-def ledger(place: Path) -> list[dict[str, Any]]:
-    lines = (place / "tallybook-out" / "node-7" / "runs.ndjson").read_text("utf-8").splitlines()
-    return [json.loads(line) for line in lines]
+from tallybook.runbook.kernels import Warm
 
 
 def alive(pid: int) -> bool:
@@ -52,7 +37,7 @@ def until(condition: Any, within_s: float = 20.0) -> None:
 
 
 def test_a_run_leaves_notebook_report_findings_and_a_ledger_line(
-    place: Path, capfd: pytest.CaptureFixture[str]
+    place: Path, warm: Warm, capfd: pytest.CaptureFixture[str]
 ) -> None:
     steps = (
         "import os, sys\nprint(name, n, os.environ['TALLYBOOK_BOOK'] == book, sys.prefix)",
@@ -62,7 +47,8 @@ def test_a_run_leaves_notebook_report_findings_and_a_ledger_line(
     notebook(place / "runbooks" / "small.ipynb", *steps)
     cells: list[tuple[int, int]] = []
     given = {"name": '007 "</script>{}\\', "n": "12"}
-    result = runbook.run("small", given, progress=lambda cell, total: cells.append((cell, total)))
+    seen = lambda cell, total: cells.append((cell, total))  # noqa: E731 - one line of a test
+    result = runbook.run("small", given, progress=seen, warm=warm)
 
     assert (result.status, result.exit_code, result.message) == ("findings", 1, "")
     assert result.findings[0]["ids"] == ["a-1", "a-2"]
@@ -78,30 +64,33 @@ def test_a_run_leaves_notebook_report_findings_and_a_ledger_line(
     said = f"{given['name']} 12 True {sys.prefix}"
     assert json.dumps(said, ensure_ascii=False)[1:-1] in kept
     assert ".partial" not in kept
-    assert "&lt;/script&gt;" in page and "</script>" not in page
+    assert "&lt;/script&gt;" in page and page.count("</script>") == 1
     (line,) = ledger(place)
     assert line["run"] == result.folder.name
     assert (line["status"], line["exit_code"], line["parameters"]["n"]) == ("findings", 1, 12)
     assert line["duration_s"] > 0 and line["started_at"].endswith("Z")
     assert line["versions"]["papermill"]
+    assert line["findings"] == {"problem": 0, "warning": 1, "info": 0}
+    (log,) = line["inputs"]["log"]
+    assert (log["segment"], log["seq"]) == ("0a1b2c3d-000000000001.ndjson", 1)
     assert cells == [(number, 6) for number in range(1, 7)]
     assert capfd.readouterr() == ("", "")
 
 
-def test_only_news_is_a_clean_run(place: Path) -> None:
+def test_only_news_is_a_clean_run(place: Path, warm: Warm) -> None:
     path = notebook(place / "small.ipynb", answering("info"))
-    assert runbook.run(path).exit_code == 0
+    assert runbook.run(path, warm=warm).exit_code == 0
 
 
-def test_incomplete_input_is_worse_than_findings(place: Path) -> None:
+def test_incomplete_input_is_worse_than_findings(place: Path, warm: Warm) -> None:
     path = notebook(place / "small.ipynb", answering("problem", incomplete=True))
-    result = runbook.run(path)
+    result = runbook.run(path, warm=warm)
     assert (result.status, result.exit_code) == ("incomplete", 4)
 
 
-def test_a_failing_cell_is_named_and_the_report_is_written(place: Path) -> None:
+def test_a_failing_cell_is_named_and_the_report_is_written(place: Path, warm: Warm) -> None:
     path = notebook(place / "small.ipynb", "1", "{}['x']", answering("info"))
-    result = runbook.run(path, {"n": "1"})
+    result = runbook.run(path, {"n": "1"}, warm=warm)
     assert (result.status, result.exit_code) == ("failed", 3)
     assert result.message == "runbook small: cell 4 (step-2) failed: KeyError: 'x'"
     assert "KeyError" in result.report.read_text("utf-8")
@@ -111,10 +100,10 @@ def test_a_failing_cell_is_named_and_the_report_is_written(place: Path) -> None:
 
 @pytest.mark.parametrize(("error", "code"), [("BadInput", 2), ("IncompleteInput", 4)])
 def test_a_cell_that_raises_our_own_error_ends_with_its_exit_code(
-    place: Path, error: str, code: int
+    place: Path, warm: Warm, error: str, code: int
 ) -> None:
     source = f"from tallybook.errors import {error}\nraise {error}('no export at x; name one')"
-    result = runbook.run(notebook(place / "small.ipynb", source))
+    result = runbook.run(notebook(place / "small.ipynb", source), warm=warm)
     assert result.exit_code == code
     assert result.message == "runbook small: no export at x; name one"
 
@@ -133,8 +122,8 @@ def test_a_killed_kernel_is_a_failure_of_the_cell_that_ran(place: Path) -> None:
     )
 
 
-def test_a_notebook_without_an_answer_is_not_called_clean(place: Path) -> None:
-    result = runbook.run(notebook(place / "small.ipynb", "1"))
+def test_a_notebook_without_an_answer_is_not_called_clean(place: Path, warm: Warm) -> None:
+    result = runbook.run(notebook(place / "small.ipynb", "1"), warm=warm)
     assert result.exit_code == 3
     assert result.message == "runbook small: its last cell gives no answer(findings)"
 
@@ -201,10 +190,10 @@ def test_bad_input_is_refused_before_anything_is_written(place: Path) -> None:
     assert not (place / "tallybook-out").exists()
 
 
-def test_a_node_name_from_a_foreign_log_leads_to_no_other_folder(place: Path) -> None:
+def test_a_node_name_from_a_foreign_log_leads_to_no_other_folder(place: Path, warm: Warm) -> None:
     book = empty_book(place / "foreign", "../../../tmp/x")
     path = notebook(place / "small.ipynb", "1")
-    assert runbook.run(path, book=book).folder.parts[:2] == ("tallybook-out", "tmp-x")
+    assert runbook.run(path, book=book, warm=warm).folder.parts[:2] == ("tallybook-out", "tmp-x")
 
 
 SLOW = """\
@@ -234,20 +223,48 @@ def test_ctrl_c_leaves_no_kernel_and_no_folder_and_one_line_in_the_ledger(place:
     assert [(line["status"], line["exit_code"]) for line in ledger(place)] == [("interrupted", 130)]
 
 
-def test_a_killed_runner_leaves_no_kernel_and_nothing_that_looks_whole(place: Path) -> None:
+def test_a_second_run_waits_for_its_turn_and_a_killed_one_blocks_nobody_and_is_told(
+    place: Path, warm: Warm
+) -> None:
     runner, kernel = started(place)
+    path = place / "small.ipynb"
+    with pytest.raises(NotNow, match=rf"small: a run of it on .*book is under way .*{runner.pid}"):
+        runbook.run(path, warm=warm)
+    assert [run["status"] for run in runbook.history().runs] == ["running"]
+    other = notebook(place / "other.ipynb", "print(n)", answering("info"))
+    assert runbook.run(other, {"n": "9"}, warm=warm).status == "clean"
+
     runner.kill()
     runner.wait(20)
     until(lambda: not alive(kernel))
-    (left,) = (place / "tallybook-out" / "node-7" / "reports").iterdir()
-    assert left.name.endswith(".partial")
+    (left,) = (place / "tallybook-out" / "node-7" / "reports").glob("*.partial")
+    first = runbook.history().runs[0]
+    assert (first["run"], first["status"]) == (left.name.removesuffix(".partial"), "interrupted")
+    assert len(lines(place)) == 3
+
+    notebook(place / "small.ipynb", "print(n)", answering("info"))
+    assert runbook.run(path, warm=warm).status == "clean"
+    told = [(line["runbook"], line["status"], line.get("message")) for line in lines(place)]
+    assert told == [
+        ("small", "running", None),
+        ("other", "running", None),
+        ("other", "clean", ""),
+        (
+            "small",
+            "interrupted",
+            "its process ended without a word: killed, or the machine stopped",
+        ),
+        ("small", "running", None),
+        ("small", "clean", ""),
+    ]
+    assert left.is_dir()
 
 
-def test_two_runs_at_once_do_not_meet(place: Path) -> None:
-    path = notebook(place / "small.ipynb", "print(n)", answering("info"))
+def test_two_runbooks_at_once_do_not_meet(place: Path) -> None:
     results: dict[str, runbook.RunResult] = {}
 
     def one(n: str) -> None:
+        path = notebook(place / f"small{n}.ipynb", "print(n)", answering("info"))
         results[n] = runbook.run(path, {"n": n})
 
     threads = [threading.Thread(target=one, args=(n,)) for n in ("1", "2")]

@@ -1,4 +1,5 @@
-"""The notebooks on the sample book: by papermill alone from two folders, and by the runner."""
+"""The notebooks on the sample book: by papermill alone from two folders, by the runner, and cell by
+cell in this process."""
 
 from __future__ import annotations
 
@@ -8,17 +9,18 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from tallybook import runbook
+from tallybook.errors import BadInput
+from tallybook.ops.charts import Drawing
 from tallybook.runbook import answers, engine
+from tallybook.runbook.kernels import Warm
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "data-samples"
-NAMES = ("cache_rebuild", "reconcile", "stuck_leases", "throughput_latency")
 
 
 def digests(root: Path) -> dict[Path, str]:
@@ -36,57 +38,61 @@ def unchanged() -> Iterator[None]:
 
 
 PLAIN = """
-import sys
+import os, sys
 from tallybook.imports import late_grammar
 with late_grammar():
     import papermill
-out, *paths = sys.argv[1:]
-for path in paths:
-    papermill.execute_notebook(path, f"{out}/{path}", progress_bar=False)
+root, out = sys.argv[1:]
+for folder, path in (("", "runbooks/log_health.ipynb"), ("runbooks", "dead_letters.ipynb")):
+    os.chdir(os.path.join(root, folder))
+    papermill.execute_notebook(path, out + "/" + path, progress_bar=False)
 """
 
 
-def plain(cwd: Path, out: Path, *names: str) -> None:
-    """Run notebooks of the folder ``cwd`` by papermill alone, with no book named."""
-    environment = {name: text for name, text in os.environ.items() if name != "TALLYBOOK_BOOK"}
-    command = [sys.executable, "-c", PLAIN, str(out), *names]
-    ended = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stderr[-2000:]
-
-
-def test_each_notebook_runs_by_papermill_alone_with_its_defaults(tmp_path: Path) -> None:
-    from_root = [f"runbooks/{name}.ipynb" for name in NAMES[:3]]
+def test_notebooks_run_by_papermill_alone_with_their_defaults_from_two_folders(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "runbooks").mkdir()
-    with ThreadPoolExecutor(2) as pool:
-        runs = [
-            pool.submit(plain, ROOT, tmp_path, *from_root),
-            pool.submit(plain, ROOT / "runbooks", tmp_path, f"{NAMES[3]}.ipynb"),
-        ]
-    assert not [run.exception() for run in runs if run.exception()]
+    environment = {name: text for name, text in os.environ.items() if name != "TALLYBOOK_BOOK"}
+    command = [sys.executable, "-c", PLAIN, str(ROOT), str(tmp_path)]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr[-2000:]
     written = sorted(tmp_path.rglob("*.ipynb"))
-    assert sorted(path.stem for path in written) == list(NAMES)
+    assert [path.stem for path in written] == ["dead_letters", "log_health"]
     for path in written:
         cells = (engine.loaded(path) or {})["cells"]
         outputs = [output for cell in cells for output in cell.get("outputs", ())]
         answer = answers.carried_by(outputs)
-        assert answer and answer.findings
-        drawn = [output for output in outputs if "image/svg+xml" in output.get("data", {})]
-        assert len(drawn) >= 2
+        assert answer and answer.findings and answer.seen
+        assert [output for output in outputs if "image/svg+xml" in output.get("data", {})]
 
 
-def test_a_lost_state_is_found_and_with_dry_run_off_it_is_rebuilt(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["backlog", "settings_review", "weekly_review", "reconcile"])
+def test_the_others_run_cell_by_cell_with_their_defaults(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.delenv("TALLYBOOK_BOOK", raising=False)
+    tried = runbook.trial(ROOT / "runbooks" / f"{name}.ipynb")
+    drawn = [shown for shown in tried.shown.values() if isinstance(shown, Drawing)]
+    assert tried.answer.findings and drawn
+
+
+def test_a_lost_state_is_found_and_with_dry_run_off_it_is_rebuilt(
+    tmp_path: Path, warm: Warm
+) -> None:
     book = tmp_path / "book"
     shutil.copytree(SAMPLES / "book", book)
     (book / "state.db").unlink()
     path = ROOT / "runbooks" / "cache_rebuild.ipynb"
 
-    looked = runbook.run(path, book=book, out=tmp_path)
+    looked = runbook.trial(path, book=str(book)).answer
     assert [found["kind"] for found in looked.findings] == ["cache_lost"]
     assert not (book / "state.db").exists()
 
-    mended = runbook.run(path, {"dry_run": "false"}, book=book, out=tmp_path)
+    mended = runbook.run(path, {"dry_run": "false"}, book=book, out=tmp_path, warm=warm)
     assert (mended.status, mended.message) == ("clean", "")
-    (found,) = mended.findings
+    found = mended.findings[0]
     assert found["kind"] == "rebuilt"
     assert found["ids"] == looked.findings[0]["ids"]
 
@@ -101,15 +107,13 @@ def test_a_log_with_a_torn_line_in_its_middle_is_incomplete_and_still_answered(
     middle = len(lines) // 2
     lines[middle] = lines[middle][: len(lines[middle]) // 2] + b"\n"
     segment.write_bytes(b"".join(lines))
-    path = ROOT / "runbooks" / "stuck_leases.ipynb"
-    result = runbook.run(path, book=book, out=tmp_path)
-    assert (result.status, result.exit_code) == ("incomplete", 4)
-    kinds = [found["kind"] for found in result.findings]
+    tried = runbook.trial(ROOT / "runbooks" / "stuck_leases.ipynb", book=str(book))
+    assert tried.answer.status == "incomplete"
+    kinds = [found["kind"] for found in tried.answer.findings]
     assert kinds[0] == "quarantined" and "stuck_lease" in kinds
 
 
-def test_a_parameter_that_ops_refuses_is_bad_input_in_one_line(tmp_path: Path) -> None:
+def test_a_parameter_that_ops_refuses_is_bad_input_in_one_line() -> None:
     path = ROOT / "runbooks" / "throughput_latency.ipynb"
-    result = runbook.run(path, {"since": "yesterday"}, book=SAMPLES / "book", out=tmp_path)
-    assert (result.status, result.exit_code) == ("bad_input", 2)
-    assert result.message.startswith("runbook throughput_latency: no time 'yesterday'")
+    with pytest.raises(BadInput, match="no time zone 'Mars/Olympus'"):
+        runbook.trial(path, zone="Mars/Olympus", book=str(SAMPLES / "book"))

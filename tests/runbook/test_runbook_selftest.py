@@ -96,7 +96,7 @@ def test_what_was_done_is_taken_back_by_the_command_that_is_shown(tmp_path: Path
     book = tmp_path / "book"
     worlds.dead_letters(book)
     done = asked("dead_letters", book, action="discard", limit=2, dry_run=False)
-    undo = shlex.split(done.shown["undo"])
+    undo = shlex.split(done.shown["act"].undo)
     assert undo[:3] == ["tallybook", "jobs", "requeue"] and len(undo[3:-2]) == 2
     assert main(undo[1:]) == 0
     with Book.read(book) as opened:
@@ -108,7 +108,7 @@ def test_a_lease_whose_time_is_over_is_released_and_the_job_is_pending(tmp_path:
     acted = asked("stuck_leases", tmp_path / "book", dry_run=False)
     (job_id,) = acted.shown["act"].changed
     assert acted.shown["after"].rows() == [(job_id, "pending", True)]
-    assert "a lease is not given back" in acted.shown["undo"]
+    assert "a lease is not given back" in acted.shown["act"].undo
 
 
 def test_a_lease_of_a_worker_that_lives_is_not_released(tmp_path: Path) -> None:

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from tallybook.runbook import making, shape
 from tallybook.runbook.catalogue import read
 
 ROOT = Path(__file__).parents[2]
 RUNBOOKS = sorted((ROOT / "runbooks").glob("*.ipynb"))
 STORED = [*RUNBOOKS, *sorted((ROOT / "notebooks").glob("*.ipynb"))]
+SHAPED = [path for path in RUNBOOKS if path.stem != "reconcile"]
 LONGEST = 12
 
 every = pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
@@ -97,12 +99,51 @@ def test_its_kernel_is_the_plain_python(path: Path) -> None:
     assert metadata["kernelspec"]["name"] == "python3"
 
 
-@every
-def test_what_can_change_something_is_dry_by_default(path: Path) -> None:
-    text = "\n".join(map(source, code(path)))
-    if re.search(r"\b(rebuild|apply|undo)\(", text):
-        defaults = {one.name: one.default for one in read(path).parameters}
-        assert defaults["dry_run"] is True
+@pytest.mark.parametrize("path", SHAPED, ids=lambda path: path.stem)
+def test_a_runbook_has_the_shape_that_all_have(path: Path) -> None:
+    assert shape.faults(path) == []
+
+
+SPOILED: list[tuple[str, str, str]] = [
+    ("jobs of this window?", "jobs of this window.", "asks no question"),
+    ("**Use it when**", "Use it", "does not say when to use it"),
+    ("# {title}", "{title}", "first cell is no heading"),
+    ("book = ", "books = ", "no parameter book"),
+    ("  # [time] begin of the window; empty = the first event", "", "since says not what it means"),
+    ("## Undo", "## Undone", "not these headings once, in this order"),
+    ("found = ops.open_jobs(warehouse, span)", "found = [1 for _ in span]", "open-jobs computes"),
+    ("seen = ", "\n" * 12 + "seen = ", "covered has more than 12 lines"),
+    ("answer(serious", "print(serious", "last cell is not answer"),
+    ("found = ops", "acting.act(1)\nfound = ops", "dry_run = True is not its default"),
+]
+
+
+@pytest.mark.parametrize(("good", "bad", "said"), SPOILED, ids=[said for *_, said in SPOILED])
+def test_what_lacks_the_shape_is_told(
+    good: str, bad: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = making.make("mine")
+    good, bad = (text.replace("{title}", "Mine") for text in (good, bad))
+    stored = json.loads(path.read_text())
+    for cell in stored["cells"]:
+        cell["source"] = "".join(cell["source"]).replace(good, bad)
+    path.write_text(json.dumps(stored))
+    assert any(said in fault for fault in shape.faults(path)), shape.faults(path)
+
+
+def test_outputs_tags_and_cells_without_a_name_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = making.make("mine")
+    stored = json.loads(path.read_text())
+    stored["cells"][3]["execution_count"] = 1
+    stored["cells"][4]["id"] = "8f3a"
+    stored["cells"][5]["metadata"]["tags"] = ["parameters"]
+    path.write_text(json.dumps(stored))
+    outputs, ids, tags = shape.faults(path)
+    assert "clear them" in outputs and "no ids" in ids and "no other, is tagged" in tags
 
 
 @every

@@ -37,7 +37,7 @@ class Told:
         self.outcomes.append(outcome)
 
     def missed(self, planned: Planned, missed: Missed) -> None:
-        out, late = len(missed.left_out), len(missed.late)
+        out, late = len(missed.left_out) + len(missed.given_up), len(missed.late)
         self.lines.append(f"{planned.entry.name} missed {out} left out, {late} late")
 
     def __getitem__(self, what: str) -> list[str]:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
 from pathlib import Path
 
 import pytest
 
 from tallybook.errors import BadInput
-from tallybook.runbook import settings
+from tallybook.runbook import own_thresholds, settings, thresholds
+from tallybook.runbook.limits import Limits
+from tallybook.runbook.schedule import planned
 
 WHOLE = """
-[retention]
-keep_runs = 50
+[runs]
+keep = 50
 keep_days = 30
+
+[stuck_leases]
+overdue_s = 5
 
 [alerts.night]
 targets = ["env:ALERT_URL", "file:/run/secrets/mail"]
@@ -41,26 +46,19 @@ parameters = { since = "2026-11-01", n = 3 }
 """
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Thresholds as a release may have them."""
-
-    wait_s: float = 1.0
-    share: float = 0.0
-
-
 def read(folder: Path, text: str) -> settings.RunbookSettings:
     """The settings that ``text`` says."""
     (folder / "runbooks.toml").write_text(text, "utf-8")
-    return settings.load(folder)
+    return settings.load(folder / "runbooks.toml")
 
 
 def test_the_whole_file_becomes_records(tmp_path: Path) -> None:
     known = read(tmp_path, WHOLE)
     first, second = known.schedule
-    assert known.retention == settings.Retention(50, 30.0)
+    assert known.runs == Limits(keep=50, keep_days=30.0)
+    assert known.thresholds.stuck_leases.overdue_s == 5
     assert known.alerts["night"] == settings.Alerts(
-        ("env:ALERT_URL", "file:/run/secrets/mail"), findings="warning", missed=False
+        ("env:ALERT_URL", "file:/run/secrets/mail"), findings="warning", missed=False, line=9
     )
     assert (first.name, first.zone, first.missed, first.alerts) == (
         "reconcile",
@@ -73,27 +71,30 @@ def test_the_whole_file_becomes_records(tmp_path: Path) -> None:
         "dry_run": "true",
         "at": "2026-11-29T10:00:00+00:00",
     }
-    assert (second.name, second.zone, second.line) == ("weekly", "UTC", 23)
+    assert (second.name, second.zone, second.line) == ("weekly", "UTC", 26)
     assert second.parameters == {"since": "2026-11-01", "n": "3"}
 
 
 def test_no_file_means_the_defaults(tmp_path: Path) -> None:
-    known = settings.load(tmp_path)
-    assert (known.schedule, known.alerts, known.retention) == ((), {}, settings.Retention())
+    known = settings.load(tmp_path / "runbooks.toml")
+    assert (known.schedule, known.alerts, known.runs) == ((), {}, Limits())
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[retention\n", ": not valid TOML: "),
-        ("a = 1", " line 1: a: no such field; known: thresholds, retention, alerts, schedule"),
+        ("[runs\n", ": not valid TOML: "),
+        ("alert = 1", " line 1: [alert]: no such table; did you mean alerts?"),
         (
-            "\n[retention]\nkeep_rums = 3",
-            " line 3: [retention] keep_rums: no such field; did you mean keep_runs?",
+            "\n[runs]\nkept = 3",
+            " line 3: [runs] kept: no such setting; did you mean keep?",
         ),
-        ("[retention]\nkeep_runs = 1.5", " line 2: [retention] keep_runs: write a whole number"),
-        ("[retention]\nkeep_days = -1", " line 2: [retention] keep_days: -1 is not in 0 to"),
-        ("[thresholds]\nno_such = 1", " line 2: [thresholds] no_such: no such field;"),
+        ("[runs]\nkeep = 1.5", " line 2: [runs] keep: write a whole number"),
+        ("[runs]\nkeep_days = -1", " line 2: [runs] keep_days: -1 is not in 0 to"),
+        (
+            "[backlog]\ndrain = 1",
+            " line 2: [backlog] drain: no such setting; did you mean drain_s?",
+        ),
         ("[alerts.night]\nfailure = true", " line 1: [alerts.night] targets: name one, as in"),
         (
             '[alerts.night]\ntargets = "env:URL"',
@@ -107,7 +108,7 @@ def test_no_file_means_the_defaults(tmp_path: Path) -> None:
         ('[[schedule]]\ncron = "0 1 * * *"', " line 1: [[schedule]] 1 runbook: must be given"),
         (
             '[[schedule]]\nrunbook = "a"\ncron = "1"\n[[schedule]]\nrunbook = "b"\ncrom = "1"',
-            " line 6: [[schedule]] 2 crom: no such field; did you mean cron?",
+            " line 6: [[schedule]] 2 crom: no such setting; did you mean cron?",
         ),
         (
             '[[schedule]]\nrunbook = "a"\ncron = "1"\ndeadline_s = 0',
@@ -145,10 +146,21 @@ def test_bad_settings_are_one_line_with_file_line_and_field(
 def test_the_thresholds_of_an_entry_are_over_those_of_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(settings, "Thresholds", Limits)
-    (tmp_path / "runbooks.toml").write_text("[thresholds]\nwait_s = 5\nshare = 0.5\n", "utf-8")
-    monkeypatch.setenv("TALLYBOOK_THRESHOLDS", '{"wait_s": 9}')
-    assert settings.thresholds(tmp_path) == Limits(wait_s=9.0, share=0.5)
-    monkeypatch.setenv("TALLYBOOK_THRESHOLDS", '{"wait_s": "long"}')
-    with pytest.raises(BadInput, match=r"TALLYBOOK_THRESHOLDS.*wait_s: write a number"):
-        settings.thresholds(tmp_path)
+    path = tmp_path / "runbooks.toml"
+    path.write_text("[backlog]\ndrain_s = 5\noldest_due_s = 6\n[mine]\nslow_s = 7\n", "utf-8")
+    (tmp_path / "mine.ipynb").touch()
+    given = {"backlog": {"drain_s": 9}, "mine": {"slow_s": 8}}
+    monkeypatch.setenv("TALLYBOOK_THRESHOLDS", json.dumps(given))
+    assert (thresholds(path).backlog.drain_s, thresholds(path).backlog.oldest_due_s) == (9, 6)
+    assert own_thresholds("mine", path, slow_s=1.0) == {"slow_s": 8}
+    monkeypatch.setenv("TALLYBOOK_THRESHOLDS", "drain_s")
+    with pytest.raises(BadInput, match="TALLYBOOK_THRESHOLDS holds no JSON object"):
+        thresholds(path)
+
+
+def test_an_entry_hands_its_thresholds_to_its_run(tmp_path: Path) -> None:
+    text = '[[schedule]]\nrunbook = "backlog"\ncron = "0 1 * * *"\nthresholds = {drain_s = 9}\n'
+    (one,) = planned(read(tmp_path, text))
+    assert one.environment() == {"TALLYBOOK_THRESHOLDS": '{"backlog": {"drain_s": 9}}'}
+    with pytest.raises(BadInput, match=r"line 4: \[\[schedule\]\] 1 thresholds drain: no such set"):
+        read(tmp_path, text.replace("drain_s", "drain"))

@@ -167,7 +167,7 @@ def test_the_next_times_are_told_in_utc_and_on_the_clock_of_the_zone(
     [
         ({"cron": "30 25 * * *"}, [], "[[schedule]] small: cron: the field hour is '25'"),
         ({"zone": "Europe/Berln"}, [], "zone: no time zone 'Europe/Berln': did you mean Europe/Be"),
-        ({"runbook": "smal"}, [], "no runbook smal in runbooks: did you mean small?"),
+        ({"runbook": "smal"}, [], "no runbook smal: did you mean small?"),
         ({"parameters.m": "1"}, [], "[[schedule]] small: no parameter m: known: n"),
         ({"parameters.n": "x"}, [], "parameter n: 'x' is no whole number"),
         ({}, ["--now", "smal"], "no entry smal in the schedule: did you mean small?"),

@@ -60,7 +60,7 @@ EVENTS: Mapping[str, tuple[str, ...]] = {
     "job.retry_scheduled": (
         *_RUN, *_ERROR, "delay_ms", "next_attempt_at", "retry_after_ms", "reason",
     ),
-    "job.dead": (*_RUN, *_ERROR, "reason", "ordering"),
+    "job.dead": (*_RUN, *_ERROR, "rescue_count", "reason", "ordering"),
     "job.snoozed": (*_RUN, "delay_ms", "next_attempt_at"),
     "job.lease_expired": (
         *_LEASE, "locked_until", "rescue_count", "reason", "delay_ms", "next_attempt_at",
@@ -89,7 +89,7 @@ EVENTS: Mapping[str, tuple[str, ...]] = {
     "network.found": ("reason",),
     "worker.started": ("worker", "pid", "host", "topics", "threads", "lease_ms"),
     "worker.stopped": ("worker", "reason"),
-    "plan.applied": ("plan", "reason"),
+    "plan.applied": ("plan", "reason", "steps"),
 }  # fmt: skip
 
 

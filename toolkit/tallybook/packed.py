@@ -65,6 +65,16 @@ def _open(path: Path) -> BinaryIO:
     return path.open("rb")
 
 
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """The text of any Zstandard file, whatever its name; raises Unreadable where it is damaged."""
+    try:
+        with zstd.ZstdFile(path, "rb") as archive:
+            yield cast("BinaryIO", archive)
+    except (zstd.ZstdError, EOFError) as error:
+        raise Unreadable(f"damaged archive: {error}") from None
+
+
 def pack(source: BinaryIO, target: BinaryIO) -> None:
     """Write the archive of ``source`` to ``target``."""
     with zstd.ZstdFile(target, "wb", level=_LEVEL) as archive:
@@ -74,12 +84,9 @@ def pack(source: BinaryIO, target: BinaryIO) -> None:
 
 def unpack(path: Path, target: BinaryIO) -> None:
     """Write the text of any Zstandard file to ``target``; raises Unreadable where it is damaged."""
-    try:
-        with zstd.ZstdFile(path, "rb") as archive:
-            for chunk in chunks(cast("BinaryIO", archive)):
-                target.write(chunk)
-    except (zstd.ZstdError, EOFError) as error:
-        raise Unreadable(f"damaged archive: {error}") from None
+    with opened(path) as archive:
+        for chunk in chunks(archive):
+            target.write(chunk)
 
 
 def chunks(file: BinaryIO) -> Iterator[bytes]:

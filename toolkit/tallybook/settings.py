@@ -276,6 +276,8 @@ def _known(raw: Mapping[str, Any], names: list[str] | tuple[str, ...], place: st
 
 
 def _value(name: str, default: Any, value: Any, place: str) -> Any:
+    if type(value) is type(default) and value == default:
+        return default
     if isinstance(default, tuple):
         return _names(name, value, place)
     if isinstance(default, str):

@@ -11,13 +11,14 @@ from typing import Any
 
 from tallybook import layout as layouts
 from tallybook import payload as payloads
-from tallybook.book import ageing, bounds, changes, locking, rescuing
+from tallybook.book import ageing, bounds, changes, locking, repairing, rescuing
 from tallybook.book.asking import Held, New, Receipt, Settled, Turn, Want
 from tallybook.book.caching import Write
 from tallybook.book.entries import CachedBook
 from tallybook.book.gathering import Decide
 from tallybook.book.journal import Journal
 from tallybook.book.limits import Limits
+from tallybook.book.repairing import Step
 from tallybook.book.store import Store
 from tallybook.book.view import ReadBook
 from tallybook.clock import Clock
@@ -178,6 +179,13 @@ class Book(CachedBook):
         """Requeue, discard or cancel jobs with one sync; those that are in no state for it are
         passed over. Returns the events: at most one a job."""
         return self._change_leases(lambda store, _: changes.steer(store, rule, job_ids, reason))
+
+    def repair(self, plan: str, steps: Sequence[Step], reason: str) -> list[Event]:
+        """Do those steps of a plan that still fit, with one sync; the last event names them."""
+        self._reserve.require()
+        settings = self.settings
+        return self._change(self._telling(lambda store, moment: repairing.repaired(
+            store, moment, plan, steps, settings, reason)))  # fmt: skip
 
     def pause(self, topic: str, reason: str) -> bool:
         """Let nobody claim jobs of ``topic``; what runs goes on. False where it was so before."""

@@ -18,6 +18,7 @@ from tallybook.payload import visible
 
 COMMANDS = {
     "demo": "run the main job on real airports, with planted faults that the runbooks must find",
+    "init": "lay notebooks, runbooks and settings into a folder of your own",
     "enqueue": "enqueue one job, or many from standard input",
     "worker": "run the handlers of a module on the jobs of a book",
     "status": "what stands where now: jobs, workers, alerts",
@@ -32,6 +33,7 @@ COMMANDS = {
     "rebuild": "rebuild state.db (queue and cache) from the log",
     "analyze": "throughput, latency, leases, backlog, double runs and settings, from the log",
     "reconcile": "compare the cache, or a file, with an export",
+    "plan": "show, apply or undo a repair plan of reconcile",
     "import": "import the job log of another system, or propose how to read it",
     "runbook": "list runbooks, run one and leave a report, or run them by a schedule",
     "lab": "open JupyterLab on a book",

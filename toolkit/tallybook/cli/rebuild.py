@@ -29,7 +29,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument(
         "--from", dest="source", metavar="CHECKPOINT",
-        help="begin with this checkpoint, or with a state.db that was set aside",
+        help="begin with this checkpoint (a file, or a folder of Parquet), or with a state.db that "
+        "was set aside",
     )  # fmt: skip
     parser.add_argument(
         "--dry-run", action="store_true", help="only certify what a rebuild would bring"
@@ -61,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
 def add_cache(parser: argparse.ArgumentParser) -> None:
     """The options of ``cache rebuild``."""
     parser.add_argument(
-        "--as-of", metavar="TIME", help="the cache as of then; the live one is not touched"
+        "--as-of", metavar="TIME", help="the cache as of then, or now; the live one is not touched"
     )
     parser.add_argument(
         "--from", dest="source", metavar="SOURCE",
@@ -93,10 +94,10 @@ def run_cache(args: argparse.Namespace) -> int:
     """As ``run``; with ``--as-of``, ``--out`` or an export the cache alone."""
     if args.profile:
         return changelog.run(args)
-    from tallybook.recover import caching, exports, keeping, restoring
+    from tallybook.recover import caching, columnar, exports, keeping, restoring
 
     source = Path(args.source) if args.source else None
-    export = source is not None and exports.is_export(source)
+    export = source is not None and not columnar.is_one(source) and exports.is_export(source)
     if args.covers and not export:
         raise BadInput("--covers says when an export was taken: name one with --from")
     if not (args.as_of or args.out or export):
@@ -109,7 +110,7 @@ def run_cache(args: argparse.Namespace) -> int:
         keeping.require_folder(Path(args.out), "--out")
     covers = caching.instant("--covers", args.covers) if args.covers else None
     wish = caching.Wish(
-        as_of=caching.instant("--as-of", args.as_of) if args.as_of else None,
+        as_of=_as_of(args.as_of) if args.as_of else None,
         source=None if export else source,
         export=exports.read(source, args.key, covers) if source and export else None,
         out=Path(args.out) if args.out else None,
@@ -121,6 +122,14 @@ def run_cache(args: argparse.Namespace) -> int:
         rebuilt = act(find_book(args.book), wish, steps=steps)
     output.answer(asdict(rebuilt), args.json, text=lambda: _told_cache(rebuilt))
     return 0 if rebuilt.complete else INCOMPLETE
+
+
+def _as_of(given: str) -> str:
+    """The instant of ``--as-of``, or that of now; one behind the end of the log stands for it."""
+    from tallybook.clock import SystemClock
+    from tallybook.recover import caching
+
+    return SystemClock().moment().wall() if given == "now" else caching.instant("--as-of", given)
 
 
 def _require_ops() -> None:
@@ -178,15 +187,23 @@ def told(rebuilt: Rebuilt) -> str:
     lines += [f"old state set aside in {rebuilt.set_aside}"] if rebuilt.set_aside else []
     paper = Path(rebuilt.certificate).with_suffix(".html") if rebuilt.certificate else None
     lines += [f"certificate {paper}"] if paper else []
+    lines += _of_the_checkpoint(rebuilt)
     lines += [] if rebuilt.complete else ["INCOMPLETE: " + _what(rebuilt)]
     lines += ["nothing was changed (--dry-run)"] if rebuilt.dry_run else []
     return "\n".join(lines)
+
+
+def _of_the_checkpoint(rebuilt: Rebuilt) -> list[str]:
+    """Where it is newer than the log, that."""
+    return [f"note: {one}" for one in rebuilt.statements if one.startswith("the checkpoint ")]
 
 
 def _what(rebuilt: Rebuilt) -> str:
     """In a few words, what is not known."""
     if rebuilt.missing_events:
         missing = output.counted(rebuilt.missing_events, "missing event")
+        if whole := [one for one in rebuilt.statements if one.startswith("a checkpoint saw all")]:
+            return f"{missing}; {whole[0]}"
         return f"{missing} may concern any key and any job; the certificate says which are proven"
     if rebuilt.edits or rebuilt.quarantined:
         return "lines of the log were edited or cannot be read; the certificate says which"

@@ -1,29 +1,56 @@
-"""``tallybook runbook``: list runbooks, or run one and leave a report."""
+"""``tallybook runbook``: list runbooks, run them and leave reports, tell of the runs that were."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from tallybook.cli import output, scheduling
-from tallybook.errors import BadInput
+from tallybook.errors import BadInput, TallybookError
+from tallybook.payload import visible
 
 if TYPE_CHECKING:
     from tallybook.runbook import Runbook, RunResult
     from tallybook.runbook.parameters import Parameter
 
-HELP = "list runbooks, run one and leave a report, or run them by a schedule"
-_EPILOG = "looks in ./runbooks, else in those that tallybook carries"
+HELP = "list runbooks, run them now or by a schedule, tell of the runs that were, make a new one"
+_EPILOG = "looks in ./runbooks, then in those that tallybook carries"
+_WORST = (3, 2, 4, 1, 0)
+_COLUMNS = ("began", "runbook", "status", "problems", "warnings", "notes", "seconds", "run")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The two actions and their options."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="list|run|schedule")
+    """The actions and their options."""
+    actions = parser.add_subparsers(
+        dest="action", required=True, metavar="list|run|history|schedule|new"
+    )
+    scheduling.add(actions.add_parser("schedule", help=scheduling.HELP))
     listing = actions.add_parser("list", help="names, questions and parameters", epilog=_EPILOG)
     output.add_json(listing)
-    running = actions.add_parser("run", help="run one", epilog=_EPILOG)
-    running.add_argument("name", metavar="NAME", help="a runbook's name, or an .ipynb file")
+    _add_run(actions.add_parser("run", help="run one, or several in a row", epilog=_EPILOG))
+    history = actions.add_parser("history", help="the runs that were, newest first")
+    history.add_argument("name", metavar="NAME", nargs="?", help="of this runbook only")
+    history.add_argument("--status", metavar="STATUS", help="those with this status only")
+    history.add_argument(
+        "--limit", type=int, default=20, metavar="N", help="at most N (default 20)"
+    )
+    history.add_argument("--out", metavar="DIR", help=_OUT)
+    output.add_book(history)
+    output.add_json(history)
+    making = actions.add_parser("new", help="make one in ./runbooks, to be filled in")
+    making.add_argument("name", metavar="NAME", help="small letters, digits and _")
+    output.add_json(making)
+
+
+_OUT = "default ./tallybook-out/<node>"
+
+
+def _add_run(running: argparse.ArgumentParser) -> None:
+    running.add_argument(
+        "name", metavar="NAME", nargs="+", help="a runbook's name, or an .ipynb file"
+    )
     running.add_argument(
         "-p",
         "--parameter",
@@ -32,17 +59,31 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="a parameter that the notebook declares; again for more",
     )
-    running.add_argument("--out", metavar="DIR", help="default ./tallybook-out/<node>")
+    running.add_argument("--out", metavar="DIR", help=_OUT)
+    for name, kind, metavar, said in _LIMITS:
+        running.add_argument(name, type=kind, metavar=metavar, help=said)
     output.add_book(running)
     output.add_json(running)
-    scheduling.add(actions.add_parser("schedule", help=scheduling.HELP))
+
+
+_LIMITS = (
+    ("--deadline", float, "S", "seconds that a run may take, 0: any (default 3600)"),
+    ("--cell-deadline", float, "S", "seconds that one cell may take, 0: those of the run"),
+    ("--keep", int, "N", "so many runs of a runbook are kept, 0: all (default 0)"),
+    ("--keep-days", float, "D", "runs older than that are removed, 0: none (default 0)"),
+)
 
 
 def run(args: argparse.Namespace) -> int:
-    """List, keep the schedule, or run and answer with the status of the run."""
-    if args.action == "schedule":
-        return scheduling.run(args)
-    return _list(args) if args.action == "list" else _run(args)
+    """List, run, tell of runs or keep the schedule; a run answers with its status."""
+    actions = {
+        "list": _list,
+        "run": _run,
+        "history": _history,
+        "schedule": scheduling.run,
+        "new": _new,
+    }
+    return actions[args.action](args)
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -54,22 +95,117 @@ def _list(args: argparse.Namespace) -> int:
     return 0
 
 
+def _new(args: argparse.Namespace) -> int:
+    from tallybook.runbook.making import make
+
+    path = make(args.name)
+    told = f"{path}: change its question and its cells; tallybook runbook run {args.name}"
+    output.answer({"name": args.name, "path": str(path)}, args.json, text=lambda: told)
+    return 0
+
+
 def _run(args: argparse.Namespace) -> int:
     from tallybook import runbook
 
-    progress = output.Progress(f"runbook {args.name}, cell")
-
-    def step(cell: int, cells: int) -> None:
-        progress.show(cell, cells)
-
+    if len(args.name) > 1:
+        return _run_all(args)
+    progress = output.Progress(f"runbook {args.name[0]}, cell")
     try:
-        result = runbook.run(args.name, _given(args.parameter), args.book, args.out, step)
+        result = runbook.run(
+            args.name[0],
+            _given(args.parameter),
+            args.book,
+            args.out,
+            lambda cell, cells: progress.show(cell, cells),
+            limits=_limits(args),
+        )
     finally:
         progress.close()
-    if result.message:
-        sys.stderr.write(f"tallybook: {result.message}\n")
+    _tell(result)
     output.answer(result.as_json(), args.json, text=lambda: _told(result))
     return result.exit_code
+
+
+def _run_all(args: argparse.Namespace) -> int:
+    """Several in a row on one kernel: each is told as it ends, the worst exit code is ours."""
+    from tallybook import runbook
+
+    bar: list[output.Progress] = []
+
+    def progress(name: str) -> Callable[[int, int], None]:
+        bar.append(output.Progress(f"runbook {name}, cell"))
+        return lambda cell, cells: bar[-1].show(cell, cells)
+
+    shown, codes = [], []
+    given = _given(args.parameter)
+    for ended in runbook.run_all(args.name, given, args.book, args.out, progress, _limits(args)):
+        bar[-1].close()
+        codes.append(ended.exit_code)
+        shown.append(_shown(ended))
+        _tell(ended)
+        if not args.json and not isinstance(ended, TallybookError):
+            sys.stdout.write(output.plain(f"{ended.runbook}\n{_told(ended)}\n"))
+    code = next(one for one in _WORST if one in codes)
+    if args.json:
+        output.answer({"runs": shown, "exit_code": code}, True, text=str)
+    return code
+
+
+def _shown(ended: RunResult | TallybookError) -> dict[str, Any]:
+    if isinstance(ended, TallybookError):
+        return {"message": str(ended), "exit_code": ended.exit_code}
+    return ended.as_json()
+
+
+def _tell(ended: RunResult | TallybookError) -> None:
+    message = str(ended) if isinstance(ended, TallybookError) else ended.message
+    if message:
+        sys.stderr.write(f"tallybook: {visible(message)}\n")
+
+
+def _limits(args: argparse.Namespace) -> dict[str, float | None]:
+    return {
+        "deadline_s": args.deadline,
+        "cell_deadline_s": args.cell_deadline,
+        "keep": args.keep,
+        "keep_days": args.keep_days,
+    }
+
+
+def _history(args: argparse.Namespace) -> int:
+    from tallybook import runbook
+
+    told = runbook.history(args.book, args.out)
+    if told.unreadable:
+        lines = output.counted(told.unreadable, "line")
+        sys.stderr.write(f"tallybook: {told.path}: {lines} cannot be read\n")
+    runs = [one for one in reversed(told.runs) if _is_asked(one, args)]
+    shown = output.listed("runs", runs, args.limit, dict)
+    output.answer(shown, args.json, text=lambda: output.and_more(_table(shown["runs"]), shown))
+    return 0
+
+
+def _is_asked(run: Mapping[str, Any], args: argparse.Namespace) -> bool:
+    named = args.name in (None, run.get("runbook"))
+    return named and args.status in (None, run["status"])
+
+
+def _table(runs: Sequence[Mapping[str, Any]]) -> str:
+    return output.table([_row(run) for run in runs], _COLUMNS) if runs else "no runs"
+
+
+def _row(run: Mapping[str, Any]) -> dict[str, Any]:
+    counts = run.get("findings") or {}
+    return {
+        "began": str(run.get("started_at"))[:19].replace("T", " "),
+        "runbook": run.get("runbook"),
+        "status": run["status"],
+        "problems": counts.get("problem"),
+        "warnings": counts.get("warning"),
+        "notes": counts.get("info"),
+        "seconds": run.get("duration_s"),
+        "run": run["run"],
+    }
 
 
 def _given(pairs: list[str]) -> dict[str, str]:

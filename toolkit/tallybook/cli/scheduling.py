@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -15,13 +16,16 @@ from tallybook.cli import output
 from tallybook.errors import BadInput
 
 if TYPE_CHECKING:
-    from tallybook.runbook.schedule import Ended, Missed, Outcome, Planned
+    from tallybook.runbook.schedule import Ended, Listener, Missed, Outcome, Planned
+    from tallybook.runbook.schedule.definitions import File
 
 HELP = "run runbooks when runbooks.toml says"
 _EPILOG = (
     "reads runbooks.toml beside the runbooks; stays in the foreground until Ctrl-C or SIGTERM. "
     "What was missed meanwhile is run at the next start, by the entry's rule"
 )
+
+_KINDS = ("systemd", "crontab", "kubernetes", "airflow", "github")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -32,6 +36,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--next", type=int, metavar="N", help="say the next N times of each entry, and run nothing"
     )
     one_of.add_argument("--now", metavar="NAME", help="run this entry once, at once, and tell")
+    one_of.add_argument(
+        "--print", choices=_KINDS, metavar="KIND", help=f"print definitions for {', '.join(_KINDS)}"
+    )
+    parser.add_argument("--to", metavar="DIR", help="with --print: write the files into DIR")
     parser.add_argument("--parallel", type=int, default=2, metavar="N", help="default: 2 runs")
     parser.add_argument("--out", metavar="DIR", help="default ./tallybook-out/<node>")
     output.add_book(parser)
@@ -48,12 +56,26 @@ def run(args: argparse.Namespace) -> int:
         raise BadInput("--parallel: write 1 or more")
     if not plan:
         raise BadInput(f"nothing is scheduled: {known.path} has no [[schedule]]")
+    if args.to and not args.print:
+        raise BadInput("--to says where the files of --print go; add --print KIND")
     if args.next is not None:
         return _next(args, plan)
+    if args.print:
+        return _print(args, plan)
     book, out = _places(args)
     if args.now is not None:
-        return _now(schedule.chosen(plan, args.now), book, out)
-    return _keep(args, plan, book, out)
+        plan = [schedule.chosen(plan, args.now)]
+    with _listening(plan, known.path, out) as listener:
+        if args.now is not None:
+            return _now(plan[0], book, out, listener)
+        return schedule.keep(
+            plan,
+            book,
+            out / "schedule",
+            lambda one: one.command(book, out),
+            listener,
+            parallel=args.parallel,
+        )
 
 
 def _places(args: argparse.Namespace) -> tuple[Path, Path]:
@@ -63,20 +85,58 @@ def _places(args: argparse.Namespace) -> tuple[Path, Path]:
     return book, layout.out_dir(args.out, folder.node_of(book)).resolve()
 
 
-def _keep(args: argparse.Namespace, plan: list[Planned], book: Path, out: Path) -> int:
-    from tallybook.runbook import schedule
+def _print(args: argparse.Namespace, plan: list[Planned]) -> int:
+    from tallybook.runbook.schedule import definitions
 
-    place = out / "schedule"
-    return schedule.keep(
-        plan, book, place, lambda one: one.command(book, out), _Lines(), parallel=args.parallel
-    )
+    elsewhere = args.print in ("kubernetes", "github")
+    book, out = (Path("book"), Path("out")) if elsewhere else _places(args)
+    files = definitions.KINDS[args.print](plan, definitions.Where(Path.cwd(), book, out))
+    shown = {"files": [{"name": file.name, "text": file.text} for file in files]}
+    if args.to:
+        written = [str(_write(Path(args.to), file)) for file in files]
+        output.answer({"written": written}, args.json, text=lambda: "\n".join(written))
+    else:
+        output.answer(shown, args.json, text=lambda: "\n".join(file.text for file in files))
+    return 0
 
 
-def _now(one: Planned, book: Path, out: Path) -> int:
+def _write(folder: Path, file: File) -> Path:
+    """Write one definition; raises BadInput where another file has its name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / file.name
+    if path.exists() and path.read_bytes() != file.text.encode():
+        raise BadInput(
+            f"{path} is there and says something else; move it away or name another --to"
+        )
+    path.write_text(file.text, "utf-8")
+    return path
+
+
+@contextmanager
+def _listening(plan: list[Planned], path: Path, out: Path) -> Iterator[Listener]:
+    """Who is told: whoever reads standard output, and the alerts of the entries."""
+    from tallybook.runbook import alerts
+
+    if not alerts.require(plan, path):
+        yield _Lines()
+        return
+    time = clock.SystemClock()
+    outbox = alerts.Outbox(out / "alerts" / "outbox")
+    postman = alerts.Postman(outbox, time)
+    postman.start()
+    try:
+        yield _Both(_Lines(), alerts.Alerting(out / "alerts", outbox, time, postman.wake))
+    finally:
+        if waiting := postman.close():
+            said = output.counted(waiting, "alert")
+            sys.stderr.write(f"tallybook: {said} not delivered yet, in {outbox.place}\n")
+
+
+def _now(one: Planned, book: Path, out: Path, listener: Listener) -> int:
     from tallybook.runbook import folder, schedule
 
     place = out / "schedule" / f"now-{folder.safe_name(one.entry.name)}"
-    return schedule.run_once(one, place, lambda one: one.command(book, out), _Lines())
+    return schedule.run_once(one, place, lambda one: one.command(book, out), listener)
 
 
 def _next(args: argparse.Namespace, plan: list[Planned]) -> int:
@@ -120,16 +180,36 @@ class _Lines:
         self.say(f"{planned.entry.name}: {ended.status}{found}{said}{report}")
 
     def missed(self, planned: Planned, missed: Missed) -> None:
-        name = planned.entry.name
-        for times, what in ((missed.left_out, "left out"), (missed.late, "run now")):
-            if times:
-                last = _at(times[-1], planned)
-                self.say(f"{name}: {output.counted(len(times), 'time')} missed, {what}: {last}")
+        entry, last = planned.entry, _at(missed.times[-1], planned)
+        self.say(f"{entry.name}: {missed.told(entry.missed)}; the last was due at {last}")
 
     def say(self, line: str) -> None:
         now = _utc(clock.SystemClock().moment().now)
         sys.stdout.write(output.plain(f"{now} {line}") + "\n")
         sys.stdout.flush()
+
+
+@dataclass(frozen=True, slots=True)
+class _Both:
+    """Tells the lines first, then the alerts."""
+
+    lines: Listener
+    alerts: Listener
+
+    def opened(self, plan: Sequence[Planned]) -> None:
+        self.lines.opened(plan)
+        self.alerts.opened(plan)
+
+    def begun(self, planned: Planned, due: datetime, pid: int) -> None:
+        self.lines.begun(planned, due, pid)
+
+    def ended(self, planned: Planned, ended: Ended, outcome: Outcome) -> None:
+        self.lines.ended(planned, ended, outcome)
+        self.alerts.ended(planned, ended, outcome)
+
+    def missed(self, planned: Planned, missed: Missed) -> None:
+        self.lines.missed(planned, missed)
+        self.alerts.missed(planned, missed)
 
 
 def _at(due: datetime | None, planned: Planned) -> str:

@@ -23,6 +23,7 @@ from tallybook.ops.charts import drawing
 from tallybook.ops.charts import incident as charts
 from tallybook.runbook import report
 from tallybook.runbook.folder import private_folder, safe_name
+from tallybook.runbook.page import plain
 
 if TYPE_CHECKING:
     from tallybook.lab.view import View
@@ -63,7 +64,7 @@ class Note:
 
     def cells(self) -> list[dict[str, Any]]:
         """The note as cells of a notebook: the text, then what was on the screen."""
-        evidence = "".join(f"\n- {report.plain(line)}" for line in self.evidence)
+        evidence = "".join(f"\n- {plain(line)}" for line in self.evidence)
         shown = [{"output_type": "display_data", "data": {"image/svg+xml": svg}}
                  for svg in self.drawings]  # fmt: skip
         source = f'incident.select("{self.since}", "{self.until}")'
@@ -160,7 +161,7 @@ class Notes:
             facts=self._facts(),
             parameters=(),
             findings=[note.finding() for note in self.kept],
-            footer="Written in JupyterLab with tallybook lab.",
+            provenance=[("written", "in JupyterLab, with tallybook lab")],
         )
         first = {"cell_type": "markdown", "source": f"# Incident {self.name}\n\n{_QUESTION}"}
         return report.render(header, [first, *(c for note in self.kept for c in note.cells())])

@@ -26,8 +26,9 @@ from typing import NoReturn
 from tallybook.errors import BadInput, TallybookError
 from tallybook.lab import offline
 from tallybook.layout import FILE_MODE, carried
-from tallybook.runbook.engine import TABLES, require
+from tallybook.runbook.engine import require
 from tallybook.runbook.folder import private_folder
+from tallybook.runbook.kernels import TABLES
 
 HOST = "127.0.0.1"
 FIRST_PORT = 8888

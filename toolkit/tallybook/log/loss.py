@@ -7,6 +7,7 @@ that writer tells the loss in its first lines, where ``told`` finds it again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
+from typing import NamedTuple
 
 from tallybook import packed
 from tallybook.event import BadLine, decode
@@ -15,6 +16,15 @@ from tallybook.log import anchor as anchors
 from tallybook.log.chain import Position
 from tallybook.log.marks import Mark, known_marks
 from tallybook.log.reader import Hole, Segment, lines, segments
+
+_COVERED = "covered"
+
+
+class _Told(NamedTuple):
+    """A loss as ``log.repaired`` tells it."""
+
+    hole: Hole
+    reason: str
 
 
 def lost_end(layout: Layout, end: Position, state: Position) -> Hole | None:
@@ -46,13 +56,16 @@ def lost_marks(layout: Layout, end: Position, marks: Iterable[Mark]) -> list[Mar
 
 
 def told(layout: Layout) -> list[Hole]:
-    """The losses that the log itself tells of, each once, but for those that were pruned.
+    """The losses that the log itself tells of, each once, but for those that were pruned, and for
+    those that a later rebuild covered: it began with a state that had seen the lost lines.
 
     A loss makes a new writer begin, so the first lines of each writer are all that is read.
     """
     begun = [item for item in segments(layout) if item.first_seq == 1]
-    holes = (hole for item in begun for hole in _told_at_the_start(item) if hole.last_seq)
-    return list(dict.fromkeys(holes))
+    said = [one for item in begun for one in _told_at_the_start(item) if one.hole.last_seq]
+    covered = [one.hole for one in said if one.reason == _COVERED]
+    open_ = (one.hole for one in said if not any(_is_inside(one.hole, of) for of in covered))
+    return list(dict.fromkeys(open_))
 
 
 def _furthest(marks: Iterable[Mark]) -> dict[str, int]:
@@ -71,14 +84,19 @@ def _unknown_writers(layout: Layout, writers: Set[str]) -> set[str]:
     known = {item.writer for item in found} | set(anchor.ends if anchor else ())
     for item in found:
         if item.first_seq == 1:
-            known |= {hole.writer for hole in _told_at_the_start(item)}
+            known |= {one.hole.writer for one in _told_at_the_start(item)}
     short = {writer[:8] for writer in known}
     return {writer for writer in writers if writer[:8] not in short}
 
 
-def _told_at_the_start(item: Segment) -> list[Hole]:
+def _is_inside(hole: Hole, of: Hole) -> bool:
+    same = hole.writer == of.writer
+    return same and of.first_seq <= hole.first_seq and hole.last_seq <= of.last_seq
+
+
+def _told_at_the_start(item: Segment) -> list[_Told]:
     """What ``log.repaired`` says in the first lines; ``last_seq`` is 0 where no line was lost."""
-    found: list[Hole] = []
+    found: list[_Told] = []
     try:
         for line in lines(item.path):
             event = decode(line.raw)
@@ -86,7 +104,8 @@ def _told_at_the_start(item: Segment) -> list[Hole]:
                 break
             if event.name == "log.repaired":
                 lost = event.get("first_lost_seq") or 0, event.get("last_lost_seq") or 0
-                found.append(Hole(str(event.get("writer")), *lost))
+                hole = Hole(str(event.get("writer")), *lost)
+                found.append(_Told(hole, str(event.get("reason"))))
     except (BadLine, packed.Unreadable):
         return found
     return found

@@ -21,8 +21,9 @@ a Polars frame: ``overview``, ``throughput``, ``latency``, ``compare``, ``outcom
 ``trace``, ``cache_as_of``, ``compare_cache``, ``cache_parity``, ``dead_letters``, ``log_parts``;
 ``coverage`` says whether a question could have found anything. A detector (``answer_lost``,
 ``dead``, …) gives one row a job that it finds; ``findings`` turns them into what a runbook says.
-``reconcile`` compares two tables, or the cache with an export. ``charts`` draws. Where a log cannot
-speak of a thing, ``or_silence`` says so in place of its rows.
+``reconcile`` compares two tables, or the cache with an export; ``explain`` says why they differ,
+``read_export`` reads an export to a typed relation and its ledger. ``charts`` draws. Where a log
+cannot speak of a thing, ``or_silence`` says so in place of its rows.
 
 Everything heavy (DuckDB, Polars, Altair) loads at first use: ``from tallybook import ops`` is free.
 """
@@ -54,6 +55,9 @@ if TYPE_CHECKING:
     from tallybook.ops.detectors import late_settles as late_settles
     from tallybook.ops.detectors import open_jobs as open_jobs
     from tallybook.ops.detectors import retried as retried
+    from tallybook.ops.exports.export import Export as Export
+    from tallybook.ops.exports.export import Ledger as Ledger
+    from tallybook.ops.exports.export import read_export as read_export
     from tallybook.ops.findings import Finding as Finding
     from tallybook.ops.health import clock_moves as clock_moves
     from tallybook.ops.health import growth as growth
@@ -73,7 +77,10 @@ if TYPE_CHECKING:
     from tallybook.ops.questions import overview as overview
     from tallybook.ops.questions import throughput as throughput
     from tallybook.ops.questions import trace as trace
+    from tallybook.ops.reconciling import Explained as Explained
+    from tallybook.ops.reconciling import Flight as Flight
     from tallybook.ops.reconciling import Reconciliation as Reconciliation
+    from tallybook.ops.reconciling import explain as explain
     from tallybook.ops.reconciling import reconcile as reconcile
     from tallybook.ops.reconciling import reconcile_cache as reconcile_cache
     from tallybook.ops.reviewing import settings_review as settings_review
@@ -84,7 +91,11 @@ if TYPE_CHECKING:
 _PLACES = {
     "Advice": "backlogs:Advice",
     "Coverage": "covering:Coverage",
+    "Explained": "reconciling:Explained",
+    "Export": "exports.export:Export",
     "Finding": "findings:Finding",
+    "Flight": "reconciling:Flight",
+    "Ledger": "exports.export:Ledger",
     "Reconciliation": "reconciling:Reconciliation",
     "Span": "windows:Span",
     "Warehouse": "warehouse:Warehouse",
@@ -106,6 +117,7 @@ _PLACES = {
     "delivered_twice": "detectors:delivered_twice",
     "double_runs": "leases:double_runs",
     "expired_leases": "detectors:expired_leases",
+    "explain": "reconciling:explain",
     "findings": "findings:",
     "growth": "health:growth",
     "halves": "periods:halves",
@@ -120,6 +132,7 @@ _PLACES = {
     "or_silence": "silence:or_silence",
     "outcomes": "questions:outcomes",
     "overview": "questions:overview",
+    "read_export": "exports.export:read_export",
     "reconcile": "reconciling:reconcile",
     "reconcile_cache": "reconciling:reconcile_cache",
     "releasable": "leases:releasable",
@@ -136,7 +149,11 @@ _PLACES = {
 __all__ = [
     "Advice",
     "Coverage",
+    "Explained",
+    "Export",
     "Finding",
+    "Flight",
+    "Ledger",
     "Reconciliation",
     "Span",
     "Warehouse",
@@ -156,6 +173,7 @@ __all__ = [
     "delivered_twice",
     "double_runs",
     "expired_leases",
+    "explain",
     "findings",
     "growth",
     "halves",
@@ -172,6 +190,7 @@ __all__ = [
     "or_silence",
     "outcomes",
     "overview",
+    "read_export",
     "reconcile",
     "reconcile_cache",
     "releasable",

@@ -5,7 +5,6 @@ Parquet, of archives and of imported logs, is not fetched at all: DuckDB reads t
 groups that a question needs, as ranges, through pyarrow.
 """
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatchcase
@@ -13,15 +12,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from pyarrow import dataset, fs, parquet, schema, string, unify_schemas
+from pyarrow import dataset, parquet, schema, string, unify_schemas
 
 from tallybook.errors import BadInput, TallybookError
 from tallybook.layout import NODE_MARK
 from tallybook.ops import archive, fetching, windows
-from tallybook.ops.fetching import Bucket, File, Reach, refused
+from tallybook.ops.fetching import Bucket, File, Reach
 from tallybook.ops.fleet import Fleet
 from tallybook.ops.imports import stored
 from tallybook.ops.nodes import Node
+from tallybook.ops.storage import file_system, refused
 from tallybook.ops.windows import Instant
 from tallybook.ops.wording import counted
 
@@ -92,7 +92,7 @@ def open_bucket(
     reach = Reach(windows.instant(since, utc), windows.instant(until, utc))
     folder = TemporaryDirectory(prefix="tallybook-bucket-")
     try:
-        files, root = _file_system(url, storage)
+        files, root = file_system(url, storage)
         bucket = Bucket(url, files, root.rstrip("/"), Path(folder.name))
         return _fleet(bucket, out, pattern, reach, folder)
     except BaseException:
@@ -141,20 +141,6 @@ def _fetched(
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
-
-
-def _file_system(url: str, storage: Mapping[str, Any]) -> tuple[Any, str]:
-    given = dict(storage)
-    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-    if url.startswith("s3://") and endpoint:
-        given.setdefault("endpoint_override", endpoint)
-    try:
-        if given and url.startswith("s3://"):
-            return fs.S3FileSystem(**given), url.removeprefix("s3://")
-        found, root = fs.FileSystem.from_uri(url)
-    except (OSError, ValueError, TypeError) as error:
-        raise BadInput(refused(url, error)) from None
-    return found, str(root)
 
 
 def _opened(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from html import escape
 from typing import Any, Literal
 
 import polars
@@ -82,7 +83,8 @@ class Coverage:
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         """As a notebook shows it: a table of one row, under the sentence."""
         row = polars.DataFrame([asdict(self)]).drop("silent")
-        return {"text/plain": self.words, "text/html": row._repr_html_()}
+        told = f"<p>{escape(self.words)}</p>{row._repr_html_()}"
+        return {"text/plain": self.words, "text/html": told}
 
 
 def coverage(warehouse: Warehouse, span: Span = WHOLE, *, of: Subject = "jobs") -> Coverage:
@@ -107,9 +109,7 @@ def coverage(warehouse: Warehouse, span: Span = WHOLE, *, of: Subject = "jobs") 
 def _reach(first: datetime | None, last: datetime | None) -> str:
     if first is None or last is None:
         return ""
-    same_day = first.date() == last.date()
-    end = f"{last:%H:%M:%S}Z" if same_day else f"{last:%Y-%m-%d %H:%M:%S}Z"
-    return f" of {first:%Y-%m-%d %H:%M:%S}Z to {end}"
+    return f" of {first:%Y-%m-%d %H:%M:%S}Z to {last:%Y-%m-%d %H:%M:%S}Z"
 
 
 def _text(value: Any) -> Any:

@@ -25,6 +25,7 @@ from tallybook.layout import MANIFEST_SUFFIX, NODE_MARK, SEGMENT_SUFFIX, Layout,
 from tallybook.ops import archive, nodes, openings, proofs, windows
 from tallybook.ops.archive import Entry
 from tallybook.ops.nodes import Node
+from tallybook.ops.storage import refused
 
 PIECE_BYTES = 1 << 16
 _HEAD_BYTES = 1 << 18
@@ -275,15 +276,3 @@ def _forget(place: Layout, kept: set[str]) -> None:
         named = stem if stem.endswith(SEGMENT_SUFFIX) else stem + SEGMENT_SUFFIX
         if path.name not in _SMALL and named not in kept:
             path.unlink()
-
-
-def refused(what: str, error: Exception) -> str:
-    """What a store said, in one line, with what to do about it."""
-    said = " ".join(str(error).split())[:300]
-    if "ACCESS_DENIED" in said or "403" in said:
-        advice = "these credentials have no right to it; ask for list and read"
-    elif "NO_SUCH_BUCKET" in said or "404" in said or isinstance(error, FileNotFoundError):
-        advice = "there is no such bucket or folder"
-    else:
-        advice = "look at the name, the region and the credentials"
-    return f"{what}: {advice} ({said})"

@@ -91,7 +91,7 @@ def _cause(warehouse: Warehouse, cause: Mapping[str, Any], letters: polars.DataF
     )
     wanted = ("--topic", cause["topic"], "--error", cause["error_type"], "--dry-run")
     words = ("jobs", _ACTS[cause["outlook"]], *wanted)
-    act = _shown_only(warehouse) or command(warehouse.book, *words)
+    act = _shown_only(warehouse, cause["example_job_id"]) or command(warehouse.book, *words)
     return Finding("dead_letters", "problem", title, ids, told, act)
 
 
@@ -100,13 +100,13 @@ def _came_back(warehouse: Warehouse, back: polars.DataFrame) -> Finding:
     title = f"Jobs that died again after they were requeued: {back.height:,}"
     told = f"up to {counted(most, 'requeue')}; another one will not help them"
     discard = command(warehouse.book, "jobs", "discard", *back["job_id"].head(3).to_list())
-    act = _shown_only(warehouse) or discard
+    act = _shown_only(warehouse, back["job_id"][0]) or discard
     return Finding("came_back", "warning", title, _named(back), told, act)
 
 
-def _shown_only(warehouse: Warehouse) -> str:
+def _shown_only(warehouse: Warehouse, job_id: str) -> str:
     """What to type where there is no queue that could be changed."""
-    return command(warehouse.book, "analyze", "throughput") if warehouse.imported else ""
+    return command(warehouse.book, "trace", job_id) if warehouse.imported else ""
 
 
 def _named(letters: polars.DataFrame) -> tuple[str, ...]:

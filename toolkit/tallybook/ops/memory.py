@@ -7,6 +7,7 @@ goes when the warehouse is closed, or when the next one opens where the process 
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -34,6 +35,18 @@ def connect(
     connection = duckdb.connect(config={**_CONFIG, **limits, **config})
     connection.execute("load icu; set TimeZone = 'UTC'")
     return connection
+
+
+def tell_progress(connection: duckdb.DuckDBPyConnection) -> None:
+    """Let ``query_progress`` answer how far a statement is, with nothing printed.
+
+    In a notebook DuckDB refuses that where ipywidgets is not installed: then it answers -1.
+    """
+    with suppress(duckdb.InvalidInputException):
+        connection.execute(
+            "set enable_progress_bar = true; set enable_progress_bar_print = false; "
+            "set progress_bar_time = 0"
+        )
 
 
 def spill_folder(out: Path, text_bytes: int) -> TemporaryDirectory[str] | None:

@@ -23,6 +23,7 @@ from tallybook.entry import Entry
 from tallybook.errors import NoRoom, TallybookError
 from tallybook.event import encode
 from tallybook.ids import Parity
+from tallybook.ops import memory
 from tallybook.recover.certificate import Cached
 from tallybook.recover.evidence import Judged
 from tallybook.recover.pieces import Piece, taken
@@ -77,7 +78,7 @@ class BulkFold:
                 "autoinstall_known_extensions": "false",
             }
         )
-        self._connection.execute(_SQL["quiet"])
+        memory.tell_progress(self._connection)
 
     def __enter__(self) -> BulkFold:
         return self
@@ -186,11 +187,14 @@ class BulkFold:
             yield from map(self._entry, rows)
 
     def write(self, target: Path) -> None:
-        """Write the entries by key: Parquet where the name ends so, else NDJSON."""
+        """Write the entries by key: Parquet where the name ends so, else NDJSON.
+
+        On a connection of its own, so that ``cached`` may go on beside it.
+        """
         path = str(target).replace("'", "''")
         kind = "parquet" if target.suffix == ".parquet" else "json"
-        with _told(target):
-            self._connection.execute(_SQL["export"].format(target=path, kind=kind))
+        with _told(target), self._connection.cursor() as beside:
+            beside.execute(_SQL["export"].format(target=path, kind=kind))
 
     def _entry(self, row: tuple[Any, ...]) -> Entry:
         key, _, occurred_at, version, origin, value, rest = row

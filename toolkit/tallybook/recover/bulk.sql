@@ -1,8 +1,3 @@
--- name: quiet
--- how far a statement is can be asked, and is not printed
-set enable_progress_bar = true;
-set enable_progress_bar_print = false
-
 -- name: changes
 -- one row a key with the last change of it among the lines of one writer; `place` orders all lines
 insert into changed
@@ -17,11 +12,9 @@ with changes as (
         coalesce(cast(value as varchar), 'null') as value,
         case
             when
-                coalesce(
-                    cast(base_version as varchar), etag, last_modified, cast(pending as varchar),
-                    cast(ttl_s as varchar), cast(depends_on as varchar), value_schema, synced_at,
-                    job_id
-                ) is not null
+                base_version is not null or etag is not null or last_modified is not null
+                or pending is not null or ttl_s is not null or depends_on is not null
+                or value_schema is not null or synced_at is not null or job_id is not null
                 then cast(to_json(struct_pack(
                     base_version := base_version,
                     etag := etag,
@@ -75,8 +68,8 @@ from changed
 qualify row_number() over (partition by key order by place desc) = 1 and last.event = 'cache.put'
 
 -- name: latest_of_one
--- as `latest`, where each key stands once already
-create table cached as
+-- as `latest`, where each key stands once already: nothing is copied
+create view cached as
 select key, place, last
 from changed
 where last.event = 'cache.put'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
@@ -62,6 +63,7 @@ class CacheRebuilt:
     checkpoint: str | None
     cache: str | None
     certificate: str | None
+    statements: list[str]
     complete: bool
     put: int | None = None
     invalidated: int | None = None
@@ -172,9 +174,12 @@ class CacheAct:
             bulk.fold(self.steps.folded)
             self.folded.events_read = found.events
             self.folded.last_at = max(_ends(found), default=None)
-            if path:
-                bulk.write(path)
-            return bulk.cached(), path
+            with ThreadPoolExecutor(1) as beside:
+                written = beside.submit(bulk.write, path) if path else None
+                known = bulk.cached()
+                if written:
+                    written.result()
+            return known, path
         return None
 
     def told(self, found: Survey, known: Cached, path: Path | None) -> CacheRebuilt:

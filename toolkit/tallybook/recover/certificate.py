@@ -98,6 +98,7 @@ class Certificate:
             "parity": self.parity,
             "missing_events": self.missing_events,
             "checkpoint": self.base,
+            "statements": self.statements,
             "complete": self.complete,
         }
 

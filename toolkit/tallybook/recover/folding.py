@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tallybook.book import aside as asides
@@ -17,6 +17,7 @@ from tallybook.fold import MemoryTables, apply
 from tallybook.job import Job, Status
 from tallybook.layout import Layout
 from tallybook.log.reader import Damage, Position, history
+from tallybook.recover import columnar
 from tallybook.recover.survey import NO_DOUBT, Survey
 
 Progress = Callable[[int], None]
@@ -154,7 +155,10 @@ def named(survey: Survey, source: Path) -> Base:
 
 def read_base(path: Path) -> Base:
     """The state in a checkpoint, or in a state.db that was set aside. Raises BadInput where the
-    file is none, or of a newer version."""
+    file is none, or of a newer version. A folder is one written as Parquet."""
+    if columnar.is_one(path):
+        with columnar.as_file(path) as file:
+            return replace(read_base(file), name=path.name)
     if not path.is_file():
         raise BadInput(f"cannot read {path}: there is no such file")
     position, tables = checkpoints.position_of(path), asides.kept_tables(path)

@@ -34,7 +34,8 @@ def order(
 ) -> Order:
     """The order by links, else by the time of the first line that is left; writers that are only
     ``named`` stand before who names them, else at the end."""
-    lives = _lives(judged, proofs)
+    # Of a writer whose segments hold no line any more nothing says when it lived.
+    lives = {short: life for short, life in _lives(judged, proofs).items() if life.first_at}
     for writer in pruned:
         if writer[:8] in lives:
             lives[writer[:8]].is_begun = True

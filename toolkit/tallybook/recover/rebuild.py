@@ -45,7 +45,8 @@ class Rebuilt:
     ``checkpoint`` is what the fold began with where the start of the log was pruned or is damaged;
     ``payloads_lost`` are jobs that can still run, but whose payload the log was not to keep;
     ``rescued`` are jobs taken from holders that are gone. ``certificate`` and ``set_aside`` are
-    paths; None of a dry run, and where there was no old state.
+    paths; None of a dry run, and where there was no old state. ``statements`` are those of the
+    certificate: what a person must know.
     """
 
     keys: int
@@ -66,6 +67,7 @@ class Rebuilt:
     certificate: str | None
     set_aside: str | None
     dry_run: bool
+    statements: list[str]
     complete: bool
 
 

@@ -54,7 +54,11 @@ class Told:
             yield f"what happened up to {at} is taken from the checkpoint {base.name}"
             end = self.survey.place(self.end.writer, self.end.seq)
             if self.end.writer and end < self.folded.begin:
-                yield f"the checkpoint {base.name} saw more than is left of the log"
+                yield (
+                    f"the checkpoint {base.name} is newer than the log, which ends at seq "
+                    f"{self.end.seq} of writer {self.end.writer[:8]}: it saw more than is left of "
+                    "the log"
+                )
         if self.folded.export:
             yield f"the cache is that of the export {self.folded.export}, with the log since"
         if self.folded.passed_over:

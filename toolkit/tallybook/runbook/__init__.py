@@ -8,14 +8,19 @@ by papermill alone, and by ``run``, which is what ``tallybook runbook run`` call
 ``run`` goes through these rooms, in this order:
 
     catalogue    which file is meant, what it can be asked
-    parameters   the given texts, as values of the declared types
+    orders       what the user gave, checked: parameters (the given texts, as values of the
+                 declared types), bounds, limits (runbooks.toml), secrets (only references)
+    turns        one run of a runbook on a book at a time
+    ledger       a line when a run begins, a line when it ends
     folder       a place for the run, written aside and renamed at its end
-    engine       papermill, in a new kernel of this Python
+    engine       papermill, in one of the kernels: a new one of this Python, or a warm one
     answers      the findings that the last cell displayed, and the status they mean
     tuning       from where on something is a finding: runbooks.toml (called by notebooks)
     choices      what an empty parameter stands for (called by notebooks)
-    report       one page: findings first, code folded, no script, no network
+    report       one page: findings first, code folded, no network
                  (drawing and tables make safe what came out of a cell)
+    keeping      which runs are kept, by count and age
+    index        all runs on one page, with their trends
 
 Bad input is refused before a kernel starts. From then on every end is kept: a cell's error, a
 kernel that was killed, an answer that is missing are a status in the ledger and in the report.
@@ -33,10 +38,12 @@ from tallybook.ops.finding import Finding, finding
 from tallybook.runbook.answers import Answer, answer
 from tallybook.runbook.catalogue import Runbook, find, listed
 from tallybook.runbook.choices import export_or_sample, job_or_worst
-from tallybook.runbook.runner import EXIT_CODES, RunResult, run
+from tallybook.runbook.runner import RunResult, history, run, run_all
+from tallybook.runbook.secrets import Secret, secret
 from tallybook.runbook.trial import Trial, trial
 from tallybook.runbook.tuning import own as own_thresholds
 from tallybook.runbook.tuning import thresholds
+from tallybook.runbook.under_way import EXIT_CODES
 
 __all__ = [
     "EXIT_CODES",
@@ -44,15 +51,19 @@ __all__ = [
     "Finding",
     "RunResult",
     "Runbook",
+    "Secret",
     "Trial",
     "answer",
     "export_or_sample",
     "find",
     "finding",
+    "history",
     "job_or_worst",
     "listed",
     "own_thresholds",
     "run",
+    "run_all",
+    "secret",
     "thresholds",
     "trial",
 ]

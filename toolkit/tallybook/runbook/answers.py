@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
+from math import isfinite
 from typing import Any, Protocol
 
 MIME = "application/vnd.tallybook.findings+json"
@@ -55,16 +56,19 @@ class Answer:
     """Findings with the status that they mean; displays itself in Jupyter and carries ``MIME``.
 
     ``seen`` is what there was to be found anything in, as data; None where nobody said.
+    ``figures`` are the numbers whose trend the index of runs draws.
     """
 
     status: str
     findings: tuple[dict[str, Any], ...]
     seen: dict[str, Any] | None = None
+    figures: Mapping[str, float] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """What findings.json holds."""
         told = {"status": self.status, "findings": list(self.findings)}
-        return told | ({"seen": self.seen} if self.seen else {})
+        more = {"seen": self.seen, "figures": dict(self.figures)}
+        return told | {name: value for name, value in more.items() if value}
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         return {"text/plain": self._text(), "text/html": self._html(), MIME: self.as_json()}
@@ -87,8 +91,10 @@ def answer(
     incomplete: Iterable[Finding] = (),
     complete: bool = True,
     seen: Seen | None = None,
+    figures: Mapping[str, float | None] | None = None,
 ) -> Answer:
     """The answer of a runbook. Where nothing was found, ``seen`` says whether it could have been.
+    Of ``figures`` the index of runs draws a trend each; None is no number of this run.
 
     Any of ``incomplete`` above ``info``, or ``complete`` false, makes the status ``incomplete``
     (exit code 4): the findings are those of what could be read.
@@ -100,7 +106,8 @@ def answer(
     status = FINDINGS if _serious(found) else CLEAN
     status = INCOMPLETE if _serious(holes) or not complete else status
     note = [_plain(seen.as_finding())] if seen and not _serious([*holes, *found]) else []
-    return Answer(status, (*holes, *found, *note), seen.as_json() if seen else None)
+    known = seen.as_json() if seen else None
+    return Answer(status, (*holes, *found, *note), known, _numbers(figures))
 
 
 def carried_by(outputs: Iterable[Mapping[str, Any]]) -> Answer | None:
@@ -114,7 +121,15 @@ def carried_by(outputs: Iterable[Mapping[str, Any]]) -> Answer | None:
     listed = found if isinstance(found, list) else []
     seen = last.get("seen")
     known = seen if isinstance(seen, dict) else None
-    return Answer(last["status"], tuple(one for one in listed if isinstance(one, dict)), known)
+    found = tuple(one for one in listed if isinstance(one, dict))
+    return Answer(last["status"], found, known, _numbers(last.get("figures")))
+
+
+def _numbers(given: Any) -> dict[str, float]:
+    """The finite numbers among ``given``, by name."""
+    told = given if isinstance(given, Mapping) else {}
+    numbers = {str(name): value for name, value in told.items() if type(value) in (int, float)}
+    return {name: value for name, value in numbers.items() if isfinite(value)}
 
 
 def tallied(findings: Sequence[Mapping[str, Any]]) -> str:

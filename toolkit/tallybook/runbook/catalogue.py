@@ -1,4 +1,7 @@
-"""Which runbooks there are: those in ``./runbooks``, else those that tallybook carries."""
+"""Which runbooks there are: those in ``./runbooks``, and those that tallybook carries.
+
+Of two with one name that of ``./runbooks`` counts.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from tallybook.layout import carried
 from tallybook.runbook.parameters import Parameter, declared, nearest
 
 SUFFIX = ".ipynb"
+HERE = Path("runbooks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +38,9 @@ class Runbook:
 
 
 def listed() -> list[Runbook]:
-    """All runbooks of ``./runbooks``, else the carried ones, by name."""
-    return [read(path) for path in sorted(folder().glob(f"*{SUFFIX}"))]
+    """All runbooks of ``./runbooks`` and the carried ones, by name."""
+    known = _paths()
+    return [read(known[name]) for name in sorted(known)]
 
 
 def find(name_or_path: str | Path) -> Runbook:
@@ -43,17 +48,21 @@ def find(name_or_path: str | Path) -> Runbook:
     text = str(name_or_path)
     if text.endswith(SUFFIX) or "/" in text:
         return read(Path(text))
-    path = folder() / f"{text}{SUFFIX}"
-    if path.is_file():
-        return read(path)
-    names = [known.stem for known in sorted(folder().glob(f"*{SUFFIX}"))]
-    raise BadInput(f"no runbook {text} in {folder()}: {nearest(text, names)}")
+    known = _paths()
+    if text in known:
+        return read(known[text])
+    raise BadInput(f"no runbook {text}: {nearest(text, sorted(known))}")
+
+
+def _paths() -> dict[str, Path]:
+    """The file of each runbook, by its name."""
+    places = (carried("runbooks"), HERE)
+    return {path.stem: path for place in places for path in place.glob(f"*{SUFFIX}")}
 
 
 def folder() -> Path:
     """``./runbooks`` where it holds a notebook, else the folder that tallybook carries."""
-    here = Path("runbooks")
-    return here if any(here.glob(f"*{SUFFIX}")) else carried("runbooks")
+    return HERE if any(HERE.glob(f"*{SUFFIX}")) else carried("runbooks")
 
 
 def read(path: Path) -> Runbook:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
+from tallybook.runbook.page import plain
+
 _SVG = "http://www.w3.org/2000/svg"
 _TAGS = re.compile(
     "svg|g|path|rect|line|circle|ellipse|polygon|polyline|text|tspan|title|desc|defs|clipPath|"
@@ -45,7 +47,7 @@ def safe_svg(text: str, prefix: str) -> str | None:
 
 def _kept(element: ElementTree.Element, prefix: str) -> ElementTree.Element:
     made = ElementTree.Element(_name(element.tag), _attributes(element, prefix))
-    made.text, made.tail = element.text, element.tail
+    made.text, made.tail = plain(element.text or ""), plain(element.tail or "")
     made.extend(_kept(child, prefix) for child in element if _TAGS.fullmatch(_name(child.tag)))
     return made
 
@@ -58,7 +60,7 @@ def _attributes(element: ElementTree.Element, prefix: str) -> dict[str, str]:
         elif _name(name) == "href" and value.startswith("#"):
             kept["href"] = "#" + prefix + value[1:]
         elif _ATTRIBUTES.fullmatch(name) and not _OUTSIDE.search(_INSIDE.sub("", value)):
-            kept[name] = _INSIDE.sub(rf"url(#{prefix}\1)", value)
+            kept[name] = _INSIDE.sub(rf"url(#{prefix}\1)", plain(value))
     return kept
 
 

@@ -1,22 +1,21 @@
-"""Where a run is kept: one folder a run, written aside and renamed, and a ledger of all runs."""
+"""Where a run is kept: one folder a run, written aside and renamed."""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
 import shutil
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from tallybook import settings
 from tallybook.errors import BadInput, TallybookError
 from tallybook.layout import FILE_MODE, FOLDER_MODE, Layout, is_bucket, is_fleet
 
 PARTIAL = ".partial"
-LEDGER = "runs.ndjson"
+REPORTS = "reports"
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -41,15 +40,28 @@ def safe_name(text: str) -> str:
     return _UNSAFE.sub("-", text).strip(".-")[:80]
 
 
-def begin(out: Path, runbook: str, started: datetime) -> Path:
-    """A new folder ``<runbook>-<UTC time>-<4 hex>.partial`` under ``out/reports``."""
+def named(runbook: str, started: datetime) -> str:
+    """The name of a new run: ``<runbook>-<UTC time>-<4 hex>``."""
     stamp = started.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
-    name = f"{safe_name(runbook) or 'notebook'}-{stamp}-{os.urandom(2).hex()}{PARTIAL}"
-    folder = out / "reports" / name
+    return f"{safe_name(runbook) or 'notebook'}-{stamp}-{os.urandom(2).hex()}"
+
+
+def prepare(out: Path) -> Path:
+    """Make the folder of the reports under ``out``; raises BadInput where it cannot be written."""
+    place = out / REPORTS
     try:
-        private_folder(folder)
+        private_folder(place)
+        if not os.access(place, os.W_OK | os.X_OK) or not os.access(out, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
         raise BadInput(f"cannot write under {out}: {error.strerror}; name another --out") from None
+    return place
+
+
+def begin(out: Path, run: str) -> Path:
+    """The new folder of a run, under a name that says that it is not whole."""
+    folder = out / REPORTS / f"{run}{PARTIAL}"
+    folder.mkdir(mode=FOLDER_MODE)
     return folder
 
 
@@ -60,27 +72,29 @@ def private_folder(path: Path) -> None:
 
 
 def finish(partial: Path) -> Path:
-    """Give the folder its final name; from now on it is whole."""
+    """Put the folder on disk and give it its final name; from now on it is whole."""
     shutil.rmtree(partial / ".ipython", ignore_errors=True)
-    for path in partial.iterdir():
-        path.chmod(FILE_MODE)
-    return partial.rename(partial.with_name(partial.name.removesuffix(PARTIAL)))
+    for path in (*partial.iterdir(), partial):
+        if path != partial:
+            path.chmod(FILE_MODE)
+        _sync(path)
+    final = partial.rename(partial.with_name(partial.name.removesuffix(PARTIAL)))
+    _sync(final.parent)
+    return final
+
+
+def _sync(path: Path) -> None:
+    """A stop of the machine must not leave a folder that looks whole and files that are empty."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def drop(partial: Path) -> None:
     """Remove what an interrupted run left."""
     shutil.rmtree(partial, ignore_errors=True)
-
-
-def record(out: Path, line: Mapping[str, Any]) -> None:
-    """Append one run to the ledger, in one write."""
-    text = json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n"
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-    descriptor = os.open(out / LEDGER, flags, FILE_MODE)
-    try:
-        os.write(descriptor, text.encode())
-    finally:
-        os.close(descriptor)
 
 
 def _opened_by(segment: Path) -> str:

@@ -1,34 +1,34 @@
-"""``report.html``: one executed notebook as one file that needs no network and runs no script.
+"""``report.html``: one executed notebook as one file that needs no network.
 
-Findings come first, then the notebook in its order with the code folded. Everything that came
-out of a cell passes ``safe_html`` or ``safe_svg``; everything else is escaped. A strict
-Content-Security-Policy allows this one stylesheet, by its hash, and images inside the file.
+Findings come first, then the notebook in its order with the code folded, at the end what the run
+was made of. Everything that came out of a cell passes ``safe_html`` or ``safe_svg``; everything
+else is escaped. A strict Content-Security-Policy allows one stylesheet and one script of ours, by
+their hash, and images inside the file. The page says all without its script.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from html import escape
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 from tallybook.runbook import answers
 from tallybook.runbook.answers import MIME
 from tallybook.runbook.catalogue import tags_of, text_of
 from tallybook.runbook.drawing import safe_svg
+from tallybook.runbook.page import page
+from tallybook.runbook.page import text as escape
 from tallybook.runbook.tables import safe_html
 
-_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _UNSHOWN = {"parameters", "injected-parameters", "papermill-error-cell-tag"}
 _SHOWN_IDS = 12
-_WORDS = {
+WORDS = {
+    "running": "running",
+    "interrupted": "interrupted",
     "clean": "clean",
     "findings": "findings",
     "incomplete": "incomplete input",
@@ -39,7 +39,8 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What stands above the notebook: ``facts`` are (name, text) in their order."""
+    """What stands around the notebook: ``facts`` above it, ``provenance`` below it, both as
+    (name, text) in their order."""
 
     name: str
     status: str
@@ -47,7 +48,7 @@ class Header:
     facts: Sequence[tuple[str, str]]
     parameters: Sequence[tuple[str, str, str]]
     findings: Sequence[Mapping[str, Any]]
-    footer: str
+    provenance: Sequence[tuple[str, str]]
 
 
 def render(header: Header, cells: Sequence[Mapping[str, Any]]) -> str:
@@ -55,21 +56,12 @@ def render(header: Header, cells: Sequence[Mapping[str, Any]]) -> str:
     title, question, rest = _titled(header.name, cells)
     names = count(1)
     body = "\n".join(_cell(cell, names) for cell in _without_answer(rest, header))
-    style = _style()
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{_policy(style)}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<title>{escape(title)}: {_WORDS.get(header.status, "")}</title>
-<style>{style}</style>
-</head>
-<body>
-<header>
+    status = WORDS.get(header.status, "")
+    return page(
+        f"{title}: {status}",
+        f"""<header>
 <h1>{escape(title)}</h1>
-<span class="status {escape(header.status)}">{_WORDS.get(header.status, "")}</span>
+<span class="status {escape(header.status)}">{status}</span>
 <div class="question">{question}</div>
 {_failure(header.message)}
 <dl class="facts">{"".join(_fact(*fact) for fact in header.facts)}</dl>
@@ -83,26 +75,11 @@ def render(header: Header, cells: Sequence[Mapping[str, Any]]) -> str:
 <main>
 {body}
 </main>
-<footer>{escape(header.footer)}</footer>
-</body>
-</html>
-"""
-
-
-def plain(text: str) -> str:
-    """``text`` without the escape codes that colour a terminal."""
-    return _ANSI.sub("", text)
-
-
-@cache
-def _style() -> str:
-    return "\n" + Path(__file__).with_name("report.css").read_text("utf-8")
-
-
-def _policy(style: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    allowed = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:"
-    return f"{allowed}; base-uri 'none'; form-action 'none'"
+<footer>
+<h2>Provenance</h2>
+<dl class="facts">{"".join(_fact(*fact) for fact in header.provenance)}</dl>
+</footer>""",
+    )
 
 
 def _titled(
@@ -237,20 +214,20 @@ def _shown(shown: Mapping[str, str], names: Iterable[int]) -> str:
         return f'<div class="chart"><img alt="" src="data:image/png;base64,{pixels}"></div>'
     if "text/html" in shown:
         return f'<div class="wide">{safe_html(shown["text/html"])}</div>'
-    text = plain(shown.get("text/plain", ""))
+    text = shown.get("text/plain", "")
     return f"<pre>{escape(text)}</pre>" if text else ""
 
 
 def _stream(output: Mapping[str, Any]) -> str:
-    text = f"<pre>{escape(plain(_joined(output.get('text', ''))))}</pre>"
+    text = f"<pre>{escape(_joined(output.get('text', '')))}</pre>"
     if output.get("name") == "stderr":
         return f"<details><summary>standard error</summary>{text}</details>"
     return text
 
 
 def _error(output: Mapping[str, Any]) -> str:
-    line = plain(f"{output.get('ename')}: {output.get('evalue')}")
-    trace = plain("\n".join(output.get("traceback", ())))
+    line = f"{output.get('ename')}: {output.get('evalue')}"
+    trace = "\n".join(output.get("traceback", ()))
     folded = f"<details><summary>traceback</summary><pre>{escape(trace)}</pre></details>"
     return f'<div class="failure">{escape(line)}{folded}</div>'
 

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import json
 import logging
-import platform
+import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from tallybook import clock, layout
-from tallybook.errors import BadInput
-from tallybook.runbook import answers, catalogue, engine, folder, parameters, report
-from tallybook.runbook.catalogue import Runbook
+from tallybook.errors import BadInput, NoRoom, TallybookError, is_no_room
+from tallybook.runbook import answers, engine, folder, index, keeping, ledger, report
+from tallybook.runbook.kernels import Warm
+from tallybook.runbook.ledger import Ledger
+from tallybook.runbook.orders import Order, order
+from tallybook.runbook.under_way import EXIT_CODES, UnderWay, inputs, provenance
 
-EXIT_CODES = {"clean": 0, "findings": 1, "bad_input": 2, "failed": 3, "incomplete": 4}
 _LOG = logging.getLogger(__name__)
-_PACKAGES = ("tallybook", "papermill", "duckdb", "polars", "altair")
 _STATUS_OF_ERROR = {"BadInput": "bad_input", "IncompleteInput": "incomplete"}
+
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,7 @@ class RunResult:
     folder: Path
     findings: tuple[dict[str, Any], ...]
     message: str = ""
+    figures: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def exit_code(self) -> int:
@@ -62,21 +66,13 @@ class RunResult:
 
 
 @dataclass(frozen=True, slots=True)
-class _Order:
-    """A run that can be made: everything the user gave was understood."""
+class History:
+    """What a ledger says: ``runs`` as their last lines have them, in the order of their begin;
+    ``unreadable`` of its lines are no run."""
 
-    runbook: Runbook
-    values: Mapping[str, Any]
-    book: Path | str | None
-    node: str
-    out: Path
-    started: datetime
-    sample: bool = False
-
-    def shown(self) -> dict[str, Any]:
-        """The parameters of this run, given or default; of a secret the reference."""
-        known = self.runbook.parameters
-        return {one.name: self.values.get(one.name, one.default) for one in known}
+    path: Path
+    runs: tuple[dict[str, Any], ...]
+    unreadable: int
 
 
 def run(
@@ -84,111 +80,153 @@ def run(
     given: Mapping[str, str] | None = None,
     book: str | Path | None = None,
     out: str | Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
+    warm: Warm | None = None,
+    limits: Mapping[str, float | None] | None = None,
 ) -> RunResult:
     """Run one runbook; ``given`` are its parameters as texts, ``progress`` gets (cell, cells).
 
-    Raises BadInput before anything runs for an unknown runbook or parameter, a value of another
-    type, or no book. What happens later is in the result. After KeyboardInterrupt no kernel and
-    no partial folder are left.
+    ``limits`` (deadline_s, cell_deadline_s, keep, keep_days) stand in for runbooks.toml. A ``warm``
+    kernel is used and left to the caller.
+    Raises BadInput before anything runs for an unknown runbook or parameter, a value that does not
+    fit, or no book; NotNow while another run of it on that book is under way; NoRoom where the
+    disk is full. What happens later is in the result. After KeyboardInterrupt no kernel and no
+    partial folder are left.
     """
     engine.require("papermill")
-    order = _order(name_or_path, given or {}, book, out)
-    partial = folder.begin(order.out, order.runbook.name, order.started)
-    since = time.monotonic()
-    try:
-        failure = engine.execute(_job(order, partial, progress))
-        result = _kept(order, partial, failure, time.monotonic() - since)
-    except BaseException as error:
-        folder.drop(partial)
-        status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-        _record(order, partial, status, time.monotonic() - since)
-        raise
-    _record(order, result.folder, result.status, time.monotonic() - since)
+    return _run(order(name_or_path, given or {}, book, out, limits or {}), progress, warm)
+
+
+def run_all(
+    names: Sequence[str],
+    given: Mapping[str, str],
+    book: str | Path | None,
+    out: str | Path | None,
+    progress: Callable[[str], Progress],
+    limits: Mapping[str, float | None] | None = None,
+) -> Iterator[RunResult | TallybookError]:
+    """Run several on one kernel, one after the other; all are checked before the first begins.
+
+    A parameter goes to those that declare it. An error that ends one of them is given in its place.
+    """
+    engine.require("papermill")
+    orders = [order(name, given, book, out, limits or {}) for name in names]
+    with closing(Warm()) as warm:
+        for one in orders:
+            try:
+                yield _run(one, progress(one.runbook.name), warm)
+            except TallybookError as error:
+                yield error
+
+
+def history(book: str | Path | None = None, out: str | Path | None = None) -> History:
+    """The runs kept under ``out``, else under the folder of the node of ``book``."""
+    if out is None:
+        where = layout.require_readable_book(layout.find_book_or_sample(book)).root
+        out = layout.out_dir(None, folder.node_of(where))
+    told = Ledger(Path(out))
+    if not told.path.parent.is_dir():
+        raise BadInput(f"no runs under {out}; name the folder with --out DIR")
+    return History(told.path, tuple(told.runs()), told.unreadable())
+
+
+def _run(order: Order, progress: Progress | None, warm: Warm | None) -> RunResult:
+    folder.prepare(order.out)
+    holder = {"run": order.run, "pid": os.getpid(), "started_at": clock.to_text(order.started)}
+    with order.turn.taken(holder):
+        book = Ledger(order.out)
+        book.tell_dead(order.turn)
+        under = UnderWay(order, inputs(order))
+        try:
+            book.append(under.line(ledger.RUNNING))
+            result = _executed(under, progress, warm)
+        except BaseException as error:
+            _broken_off(under, error)
+            raise
+        told = {
+            "message": result.message,
+            "findings": ledger.severities(result.findings),
+            "figures": dict(result.figures),
+        }
+        book.append(under.end(result.status, **told))
+    _tidy(order)
     return result
 
 
-def _order(
-    name_or_path: str | Path, given: Mapping[str, str], book: str | Path | None, out: Any
-) -> _Order:
-    runbook = catalogue.find(name_or_path)
+def _executed(under: UnderWay, progress: Progress | None, warm: Warm | None) -> RunResult:
+    folder.begin(under.order.out, under.order.run)
+    failure = engine.execute(_job(under, progress), warm)
+    return _kept(under, failure)
+
+
+def _broken_off(under: UnderWay, error: BaseException) -> None:
+    """Drop the folder, tell the ledger, and raise NoRoom where it was the disk."""
+    folder.drop(under.partial)
+    interrupted = isinstance(error, KeyboardInterrupt)
+    message = "Ctrl-C" if interrupted else str(error)
+    status = ledger.INTERRUPTED if interrupted else "failed"
+    no_room = isinstance(error, NoRoom) or (isinstance(error, OSError) and is_no_room(error))
     try:
-        if given and not runbook.tagged:
-            raise BadInput("it has no cell tagged 'parameters', so it takes none; tag one")
-        values = parameters.typed(runbook.parameters, given)
-    except BadInput as error:
-        raise BadInput(f"runbook {runbook.name}: {error}") from None
-    where = _book(runbook, values, book)
-    sample = where is not None and runbook.takes("book") and _is_unasked(values, book)
-    if sample:
-        _tell_sample(runbook, values, where)
-    node = folder.node_of(where) if where else "no-book"
-    if runbook.takes("book"):
-        values = {**values, "book": str(where)}
-    return _Order(
-        runbook, values, where, node, layout.out_dir(out, node), datetime.now(UTC), sample
-    )
+        Ledger(under.order.out).append(under.end(status, message=message))
+    except OSError as full:  # the line of the begin stays: the next run tells of this one
+        _LOG.warning("%s: %s", Ledger(under.order.out).path, full.strerror)
+    if no_room:
+        raise NoRoom(
+            f"runbook {under.order.runbook.name}: no room under {under.order.out}, so nothing of "
+            "this run is kept: make room on that disk, or name another --out"
+        ) from error
 
 
-def _book(
-    runbook: Runbook, values: Mapping[str, Any], book: str | Path | None
-) -> Path | str | None:
-    """The book, fleet or bucket that the run reads, checked; None for one that takes none."""
-    if not runbook.takes("book"):
-        return Path(book).resolve() if book else None
-    named = values.get("book") or ""
-    if named and book and Path(named).resolve() != Path(book).resolve():
-        raise BadInput(f"two books: --book {book} and parameter book={named}; name one")
-    return layout.require_readable(layout.find_book_or_sample(named or book))
-
-
-def _is_unasked(values: Mapping[str, Any], book: str | Path | None) -> bool:
-    """Whether nobody named a book and there is none here, so that the sample is read."""
-    return not (values.get("book") or book) and not layout.is_readable(layout.find_book())
-
-
-def _tell_sample(runbook: Runbook, values: Mapping[str, Any], book: Path | str | None) -> None:
-    """Say that the sample book is read; raises BadInput where the run would change it."""
-    if values.get("dry_run") is False:
-        raise BadInput(
-            f"runbook {runbook.name}: dry_run=false changes a book, and none is named and none is "
-            "at ./book; name it with --book DIR"
+def _tidy(order: Order) -> None:
+    """Remove what is not to be kept, and bring the index up to date; no run fails of it."""
+    try:
+        keeping.remove_old(
+            order.out, order.runbook.name, order.run, order.limits, datetime.now(UTC)
         )
-    _LOG.warning("no book is named and none is at ./book: this is the sample book %s", book)
+        index.write(order.out)
+    except OSError as error:
+        _LOG.warning("the index of runs under %s is not up to date: %s", order.out, error.strerror)
 
 
-def _job(order: _Order, partial: Path, progress: Callable[[int, int], None] | None) -> engine.Job:
+def _job(under: UnderWay, progress: Progress | None) -> engine.Job:
+    order = under.order
     environment = {"TALLYBOOK_RUNBOOK": str(order.runbook.path.resolve())}
     if order.book:
         environment["TALLYBOOK_BOOK"] = str(order.book)
-    source = order.runbook.path
-    return engine.Job(source, partial.resolve(), order.values, environment, progress)
+    return engine.Job(
+        order.runbook.path,
+        under.partial.resolve(),
+        order.values,
+        environment,
+        progress,
+        order.limits.deadline_s,
+        order.limits.cell_deadline_s,
+        quiet=order.has_secrets,
+    )
 
 
-def _kept(
-    order: _Order, partial: Path, failure: engine.Failure | None, duration_s: float
-) -> RunResult:
+def _kept(under: UnderWay, failure: engine.Failure | None) -> RunResult:
     """Write the three files of a run and give its folder the final name."""
+    order, partial = under.order, under.partial
     notebook = engine.loaded(partial / "notebook.ipynb") or {"cells": []}
     cells: Sequence[dict[str, Any]] = notebook["cells"]
     answered = answers.carried_by(output for cell in cells for output in cell.get("outputs", ()))
-    status, message = _judged(order, failure, answered)
-    result = RunResult(
-        order.runbook.name, status, partial, answered.findings if answered else (), message
-    )
+    status, message = _judged(order.runbook.name, failure, answered)
+    findings = answered.findings if answered else ()
+    figures = answered.figures if answered else {}
+    result = RunResult(order.runbook.name, status, partial, findings, message, figures)
     _write(partial / "notebook.ipynb", _portable(order, notebook))
-    _write(partial / "findings.json", {"status": status, "findings": list(result.findings)})
-    page = report.render(_header(order, result, duration_s), cells)
+    told = answered.as_json() if answered else {"findings": []}
+    _write(partial / "findings.json", told | {"status": status})
+    page = report.render(_header(under, result), cells)
     (partial / "report.html").write_text(page, "utf-8")
-    final = folder.finish(partial)
-    return RunResult(result.runbook, status, final, result.findings, message)
+    return replace(result, folder=folder.finish(partial))
 
 
 def _judged(
-    order: _Order, failure: engine.Failure | None, answered: answers.Answer | None
+    name: str, failure: engine.Failure | None, answered: answers.Answer | None
 ) -> tuple[str, str]:
     """The status of a run and one line that says why it is no plain answer."""
-    name = order.runbook.name
     if failure:
         status = _STATUS_OF_ERROR.get(failure.error, "failed")
         what = failure.message.strip().splitlines()[:1] or ["no message"]
@@ -201,61 +239,33 @@ def _judged(
     return answered.status, ""
 
 
-def _header(order: _Order, result: RunResult, duration_s: float) -> report.Header:
-    facts = [("ran", clock.to_text(order.started)[:19] + "Z"), ("took", f"{duration_s:.1f} s")]
+def _header(under: UnderWay, result: RunResult) -> report.Header:
+    order, took_s = under.order, time.monotonic() - under.since
+    facts = [("ran", clock.to_text(order.started)[:19] + "Z"), ("took", f"{took_s:.1f} s")]
     if order.book:
         named = f"{order.book} (the sample: none was named)" if order.sample else str(order.book)
         facts = [("book", named), ("node", order.node), *facts]
-    facts.append(("asked", _asked(order) or "all defaults"))
+    facts.append(("asked", order.asked or "all defaults"))
     rows = [
-        (one.name, json.dumps(order.shown()[one.name], ensure_ascii=False), one.meaning)
+        (one.name, json.dumps(order.shown[one.name], ensure_ascii=False), one.meaning)
         for one in order.runbook.parameters
     ]
-    footer = ", ".join(f"{name} {version}" for name, version in _versions().items())
     return report.Header(
-        result.runbook, result.status, result.message, facts, rows, result.findings, footer
+        result.runbook,
+        result.status,
+        result.message,
+        facts,
+        rows,
+        result.findings,
+        provenance(under),
     )
 
 
-def _asked(order: _Order) -> str:
-    """The parameters that the user gave, as they would be typed."""
-    shown = order.shown()
-    return ", ".join(f"{name}={shown[name]}" for name in order.values if name != "book")
-
-
-def _portable(order: _Order, notebook: dict[str, Any]) -> dict[str, Any]:
+def _portable(order: Order, notebook: dict[str, Any]) -> dict[str, Any]:
     """The notebook without the paths of this run's making."""
     made = notebook.get("metadata", {}).get("papermill", {})
     made.update(input_path=order.runbook.path.name, output_path="notebook.ipynb")
     return notebook
-
-
-def _record(order: _Order, place: Path, status: str, duration_s: float) -> None:
-    line = {
-        "run": place.name.removesuffix(folder.PARTIAL),
-        "runbook": order.runbook.name,
-        "status": status,
-        "exit_code": EXIT_CODES.get(status, 130),
-        "started_at": clock.to_text(order.started),
-        "duration_s": round(duration_s, 3),
-        "book": str(order.book) if order.book else None,
-        "parameters": order.shown(),
-        "versions": _versions(),
-    }
-    folder.record(order.out, line)
-
-
-def _versions() -> dict[str, str]:
-    known = {name: _version(name) for name in _PACKAGES}
-    present = {name: version for name, version in known.items() if version}
-    return {**present, "python": platform.python_version()}
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return ""
 
 
 def _write(path: Path, value: Any) -> None:

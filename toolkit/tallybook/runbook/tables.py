@@ -7,8 +7,9 @@ One with a single wide row is turned upright: a name and a value a line.
 from __future__ import annotations
 
 import re
-from html import escape
 from html.parser import HTMLParser
+
+from tallybook.runbook.page import text as escape
 
 _TAGS = re.compile(
     "table|thead|tbody|tfoot|tr|th|td|caption|p|div|span|strong|b|em|i|code|pre|br|ul|ol|li|"

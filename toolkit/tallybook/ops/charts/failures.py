@@ -97,7 +97,7 @@ def dead_letters(
     bars = base.mark_bar().encode(color=alt.Color("outlook:N", title="the error", scale=scale))
     counts = base.mark_text(align="left", dx=4).encode(text=alt.Text("jobs:Q", format=","))
     chart = (bars + counts).properties(width=WIDTH - 220, height=alt.Step(24))
-    return drawing.dressed(chart, title, f"{found.height:,} jobs")
+    return drawing.dressed(chart, title, f"{found.height:,} in the dead letters")
 
 
 def _heights(stacked: polars.DataFrame) -> list[int]:

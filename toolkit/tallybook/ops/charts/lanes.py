@@ -13,6 +13,7 @@ from tallybook.ops.charts.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED,
 from tallybook.ops.leases import stuck_leases
 from tallybook.ops.warehouse import Warehouse
 from tallybook.ops.windows import WHOLE, Span
+from tallybook.ops.wording import counted
 
 _MOST_LANES = 24
 _MOST_STUCK = 500
@@ -96,10 +97,10 @@ def _said(
     busy: polars.DataFrame, lanes: list[str], stuck: polars.DataFrame, shown: polars.DataFrame
 ) -> str:
     workers = busy["worker"].n_unique()
-    lanes_said = (
-        f"{workers} workers" if workers == len(lanes) else f"{len(lanes)} of {workers} workers"
-    )
-    stuck_said = f"{shown.height:,} stuck leases"
+    lanes_said = counted(workers, "worker")
+    if workers != len(lanes):
+        lanes_said = f"{len(lanes)} of {lanes_said}"
+    stuck_said = counted(shown.height, "stuck lease")
     return f"{lanes_said}, {stuck_said}" + (
         f" of {stuck.height:,}" if shown.height < stuck.height else ""
     )

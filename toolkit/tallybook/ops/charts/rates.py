@@ -11,6 +11,7 @@ from tallybook.ops.charts import drawing
 from tallybook.ops.charts.drawing import BLUE, GREEN, HEIGHT, ORANGE, RED, WIDTH, Chart
 from tallybook.ops.warehouse import Warehouse
 from tallybook.ops.windows import WHOLE, Span
+from tallybook.ops.wording import counted
 
 _RATES = ("arrivals", "starts", "completions")
 _DEPTHS = ("pending", "leased", "dead")
@@ -104,7 +105,7 @@ def growth(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
         color=alt.Color("part:N", title=None,
                         scale=drawing.colours(_PARTS, (BLUE, ORANGE, GREEN, RED))),
     ).properties(width=WIDTH, height=HEIGHT)  # fmt: skip
-    return drawing.dressed(chart, title, f"{int(stacks['events'].sum()):,} events")
+    return drawing.dressed(chart, title, counted(int(stacks["events"].sum()), "event"))
 
 
 def _width(frame: polars.DataFrame) -> str:

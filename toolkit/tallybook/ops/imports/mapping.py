@@ -243,7 +243,14 @@ class _Reader:
         return self._one_row("jobs_counts") | {"superseded": superseded}
 
     def _events(self) -> dict[str, int]:
-        for name in ("apart_events", "steps", "runs", "told_once", "events_jobs"):
+        self._run(statement("apart_events"))
+        in_order = not self._count(statement("events_order")) and not self._count(
+            "select count(start_us) from rows"
+        )
+        self._run(statement("placed_in_order" if in_order else "placed_sorted"))
+        self._run(statement("lives" if in_order else "lives_none"))
+        self._set("odd", self._count(statement("steps_of_no_plain_job")))
+        for name in ("steps", "runs", "told_once", "events_jobs"):
             self._run(statement(name))
         ignored = self._count(
             "select count(*) from rows inner join words on words.word = rows.word "

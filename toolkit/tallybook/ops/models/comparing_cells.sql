@@ -12,16 +12,13 @@ create or replace macro quick_integer(cell) as
 create or replace macro quick_decimal(cell) as
     case
         when regexp_full_match(cell, '-?[1-9][0-9]*(\.[0-9]*[1-9])?|0|-?0\.[0-9]*[1-9]') then cell
+        when regexp_full_match(cell, '-?[1-9][0-9]*\.[0-9]+') then rtrim(rtrim(cell, '0'), '.')
         else decimal_text(cell)
     end;
 
 create or replace macro quick_timestamp(cell) as
     case
-        when
-            regexp_full_match(cell, '[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z')
-            and try_cast(cell as timestamptz) is not null
-            and substr(cell, 18, 2) < '60' and substr(cell, 12, 2) < '24'
-        then cell
+        when strftime(try_cast(cell as timestamp), '%Y-%m-%dT%H:%M:%SZ') = cell then cell
         else timestamp_text(cell)
     end;
 

@@ -4,14 +4,17 @@
     type      by rule, column by column; text unless told                    typing.sql
     compare   by key; duplicates, null keys and bad cells are statuses       plan
     tell      a Reconciliation whose sums hold                               result
+    explain   what is in flight, why the rest differs, by the log    explaining, covers, causes
 
 ``rows_local = match + differs + only_local + the four _local``, and likewise for the cloud.
 A row whose key is repeated on either side is a duplicate on its own side; likewise a row is
 unreadable (or in flight) on its own side when it or the row of its key on the other side is.
 """
 
-from tallybook.ops.reconciling.compare import reconcile
+from tallybook.ops.reconciling.explaining import Explained, Flight, explain, reconcile
 from tallybook.ops.reconciling.result import Reconciliation
 from tallybook.ops.reconciling.untold import Untold, reconcile_cache
 
-__all__ = ["Reconciliation", "Untold", "reconcile", "reconcile_cache"]
+__all__ = [
+    "Explained", "Flight", "Reconciliation", "Untold", "explain", "reconcile", "reconcile_cache",
+]  # fmt: skip

@@ -8,9 +8,10 @@ from typing import TypeAlias
 
 import polars
 
+from tallybook.ops.exports import suspicions
 from tallybook.ops.exports.profile import Profile
 from tallybook.ops.reconciling import columns as columns_
-from tallybook.ops.reconciling import hints, plan, reading, rules, tables
+from tallybook.ops.reconciling import hints, parquet, plan, reading, rules, tables
 from tallybook.ops.reconciling.columns import Columns
 from tallybook.ops.reconciling.reading import Side
 from tallybook.ops.reconciling.result import SIDES, STATUSES, Reconciliation
@@ -73,8 +74,11 @@ def _compared(
 ) -> Reconciliation:
     local = _read(room, "local", given[0], None)
     cloud = _read(room, "cloud", given[1], profile)
+    room.connection.execute("set preserve_insertion_order = false")
     typed = rules.parse({name: {"type": kind} for name, kind in cloud.types.items()})
     columns = columns_.match(local, cloud, keys, rules.merged(typed, asked))
+    for side in (local, cloud):
+        _require_whole_ids(room, side, columns)
     for column in columns.all:
         room.set(column.variables())
     for side in (local, cloud):
@@ -85,10 +89,19 @@ def _compared(
     return _told(room, local, cloud, columns, statuses)
 
 
+def _require_whole_ids(room: Room, side: Side, columns: Columns) -> None:
+    with room.checked():
+        for key in columns.keys:
+            at = key.at(side.name)
+            suspicions.require_whole_ids(room.connection, side.name, side.source, at, key.name)
+
+
 def _read(room: Room, name: str, given: Table, profile: Profile | None) -> Side:
     with room.checked():
         if isinstance(given, InMemory):
             return tables.read(room.connection, name, given)
+        if not profile and parquet.stands_alone(given):
+            return parquet.read(room.connection, name, given)
         return reading.read(room.connection, name, given, room.aside, profile)
 
 
@@ -146,7 +159,7 @@ def _told(
     rows = {side: _rows(statuses, side) for side in SIDES}
     apart = hints.apart(local, cloud, rows, statuses)
     warnings = hints.warnings(room, local, cloud, columns, statuses, apart)
-    room.drop_sides()
+    room.drop_all_but(plan.KEPT)
     return Reconciliation(
         key=tuple(column.name for column in columns.keys),
         source_local=local.source,

@@ -61,11 +61,28 @@ def cells(side: Side, columns: Columns) -> str:
     from typed"""
 
 
+KEPT: Final = ("rows", "changed", "names", "differences", "unreadable")
+
 DIFFERENCES: Final = """
     create or replace view differences as
     select changed.key, names."column", changed.local, changed.cloud
     from changed inner join names on names.place = changed.place
     order by changed.key, changed.local_row, changed.place"""
+
+SET_APART: Final = (
+    """
+    delete from changed
+    where key in (select flying.key from flying where flying.status = 'differs')""",
+    """
+    create or replace table rows as
+    select status, key, local_row, cloud_row from rows anti join flying using (status, key)
+    union all
+    select 'in_flight_local', key, local_row, null from flying where local_row is not null
+    union all
+    select 'in_flight_cloud', key, null, cloud_row from flying where cloud_row is not null
+    order by status, key, local_row, cloud_row""",
+)
+"""The pairs and rows of ``flying`` (status, key, local_row, cloud_row) set apart as in flight."""
 
 CHANGED_BY_COLUMN: Final = """
     select names."column", count(*) as cells

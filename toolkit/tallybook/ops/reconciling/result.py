@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Final, Self
 
 import duckdb
@@ -121,6 +122,12 @@ class Reconciliation:
             "columns_only_cloud": list(self.columns_only_cloud),
             "warnings": list(self.warnings),
         }
+
+    def write(self, folder: str | Path, kind: str = "csv") -> list[Path]:
+        """Write summary, relations and a page into ``folder``: csv, parquet or ndjson."""
+        from tallybook.ops.reconciling import writing
+
+        return writing.write(self, Path(folder), kind)
 
     def close(self) -> None:
         """Drop its relations and what was set aside for them."""

@@ -4,7 +4,7 @@ does not fit, which goes when the comparison is closed, interrupted or dropped."
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
@@ -14,15 +14,22 @@ from weakref import finalize
 import duckdb
 import polars
 
-from tallybook.errors import BadInput, NoRoom
+from tallybook.errors import BadInput, NoRoom, TallybookError
 from tallybook.ops import memory, statements
 from tallybook.ops.interrupts import interruptible
 
 MEMORY: Final = "1200MB"
 Progress = Callable[[str, int, int], None]
 _PERIOD_S: Final = 0.2
+_MADE: Final = """
+    select 'view', view_name from duckdb_views() where not internal
+    union all
+    select 'table', table_name from duckdb_tables()"""
 _FULL = ("no space left", "max_temp_directory_size", "disk full", "could not write")
-_NO_MEMORY = "failed to allocate"
+_TOO_LITTLE: Final = (
+    "the memory that this comparison may use is too little for it; give it more (--memory, or "
+    "memory= in Python)"
+)
 
 
 class Room:
@@ -45,6 +52,8 @@ class Room:
         self.aside = Path(folder.name)
         (self.aside / "spill").mkdir()
         self.connection = _connected(self.aside / "spill", limit)
+        if progress:
+            memory.tell_progress(self.connection)
         self._closed = finalize(self, _leave, self.connection, folder)
 
     def close(self) -> None:
@@ -78,12 +87,11 @@ class Room:
         self.connection.execute(f"create or replace table {name} as from given")
         self.connection.unregister("given")
 
-    def drop_sides(self) -> None:
-        """Forget the rows of both sides: what is told of them stands in tables of its own."""
-        self.connection.execute(
-            "drop view local_cells; drop view cloud_cells; drop table local; drop table cloud; "
-            "drop table keyed; drop table pairs; drop table local_apart; drop table cloud_apart"
-        )
+    def drop_all_but(self, kept: Collection[str]) -> None:
+        """Forget every table and view but these: their rows need memory."""
+        for kind, name in self.all(_MADE):
+            if name not in kept:
+                self.connection.execute(f'drop {kind} "{name}"')
 
     @contextmanager
     def checked(self) -> Iterator[None]:
@@ -93,8 +101,10 @@ class Room:
                 yield
         except duckdb.Error as error:
             words = str(error).casefold()
-            if any(one in words for one in _FULL) or _NO_MEMORY in words:
-                raise NoRoom(_full(self.aside, words)) from None
+            if any(one in words for one in _FULL):
+                raise NoRoom(_full(self.aside)) from None
+            if isinstance(error, duckdb.OutOfMemoryException):
+                raise TallybookError(_TOO_LITTLE) from None
             raise
 
     @contextmanager
@@ -118,14 +128,10 @@ class Room:
 
 def _connected(spill: Path, limit: str) -> duckdb.DuckDBPyConnection:
     try:
-        connection = memory.connect(spill, limit)
+        connection = memory.connect(spill, limit, preserve_insertion_order=True)
     except duckdb.Error as error:
         words = str(error).splitlines()[0]
         raise BadInput(f"memory {limit!r}: {words}; write it like 2GB or 800MB") from None
-    connection.execute(
-        "set enable_progress_bar = true; set enable_progress_bar_print = false; "
-        "set progress_bar_time = 0"
-    )
     for macros in ("typing_cells", "comparing_cells"):
         connection.execute(statements.model(macros))
     return connection
@@ -143,10 +149,7 @@ def _leave(connection: duckdb.DuckDBPyConnection, folder: TemporaryDirectory[str
     folder.cleanup()
 
 
-def _full(aside: Path, words: str) -> str:
-    if _NO_MEMORY in words and not any(one in words for one in _FULL):
-        return ("the memory that this comparison may use is too small for it; give it more "
-                "(--memory, or memory= in Python)")  # fmt: skip
+def _full(aside: Path) -> str:
     return (
         f"{aside.parent}: the disk takes no more of what does not fit into memory; make room, "
         "or name another folder with --out, or in TMPDIR"

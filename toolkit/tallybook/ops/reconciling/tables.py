@@ -32,8 +32,9 @@ def read(connection: duckdb.DuckDBPyConnection, name: str, given: InMemory) -> S
     cells = ", ".join(f"cast(r{at} as varchar) as r{at}" for at in range(len(columns)))
     try:
         connection.execute(
-            f"create table {name} as select n, false as in_flight, {cells} from given"  # noqa: S608 - positions
+            f"create table {name}_rows as select n, false as in_flight, {cells} from given"  # noqa: S608 - positions
         )
+        connection.execute(f"create view {name} as from {name}_rows")
     finally:
         connection.unregister("given")
     rows = connection.table(name).count("*").fetchall()[0][0]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tallybook.errors import BadInput
-from tallybook.runbook import catalogue, parameters, settings
+from tallybook.runbook import catalogue, parameters, tuning
 from tallybook.runbook.parameters import nearest
 from tallybook.runbook.schedule.times import Times, times
 from tallybook.runbook.settings import Alerts, Entry, RunbookSettings
@@ -32,14 +32,15 @@ class Planned:
         """What runs it, as a command line."""
         given = [f"{name}={value}" for name, value in self.entry.parameters.items()]
         asked = [part for pair in given for part in ("-p", pair)]
-        where = ["--book", str(book), "--out", str(out), "--json"]
+        where = ["--deadline", f"{self.entry.deadline_s:g}"]
+        where += ["--book", str(book), "--out", str(out), "--json"]
         run = [sys.executable, "-m", "tallybook", "runbook", "run", self.entry.runbook]
         return [*run, *asked, *where]
 
     def environment(self) -> dict[str, str]:
         """What the run finds in its environment: the thresholds of this entry alone."""
-        known = self.entry.thresholds
-        return {settings.THRESHOLDS: json.dumps(dict(known))} if known else {}
+        own = self.entry.thresholds
+        return {tuning.VARIABLE: json.dumps({self.entry.runbook: dict(own)})} if own else {}
 
 
 def planned(known: RunbookSettings) -> list[Planned]:

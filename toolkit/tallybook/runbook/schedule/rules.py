@@ -28,10 +28,29 @@ _WINDOWS_S = (3_600, 86_400, 32 * 86_400, 366 * 86_400)
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """Times of an entry that were missed: those left out for good, and those that run late."""
+    """Times of an entry that were missed: those without a run of their own, those that run late,
+    and one that was given up after ``TRIES`` runs that did not end."""
 
     left_out: tuple[datetime, ...] = ()
     late: tuple[datetime, ...] = ()
+    given_up: tuple[datetime, ...] = ()
+
+    @property
+    def times(self) -> tuple[datetime, ...]:
+        """All of them, in order."""
+        return tuple(sorted((*self.left_out, *self.late, *self.given_up)))
+
+    def told(self, rule: str) -> str:
+        """What was missed and what becomes of it, in words; ``rule`` is ``missed`` of the entry."""
+        times = self.times
+        many = f"missed {len(times)} times" if len(times) > 1 else "missed once"
+        if self.given_up:
+            return f"{many}, given up after {TRIES} runs that did not end"
+        if rule == "all" and not self.left_out:
+            return f"{many}, each is run now" if len(times) > 1 else f"{many}, run now"
+        if rule == "skip":
+            return f"{many}, left out"
+        return f"{many}, one run makes up for it" if rule == "once" else f"{many}, some left out"
 
 
 def begun(page: Page | None, when: str, now: datetime) -> Page:
@@ -71,7 +90,9 @@ def unfinished(page: Page, missed: str) -> tuple[Page, Missed]:
     if running is None:
         return page, Missed()
     idle = replace(page, running=None)
-    if missed == "skip" or running.tries >= TRIES:
+    if running.tries >= TRIES:
+        return idle, Missed(given_up=(running.due_at,))
+    if missed == "skip":
         return idle, Missed(left_out=(running.due_at,))
     if missed == "once" and page.waiting:
         return idle, Missed(left_out=(running.due_at,))

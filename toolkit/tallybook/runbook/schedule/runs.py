@@ -131,9 +131,9 @@ class Runs:
                 str(answer.get("message") or ""),
                 tuple(found),
             )
-        said = _last_line(self._file(name, ".log"))
         if code is None or code == _INTERRUPTED_CODE:
-            return Outcome(INTERRUPTED, _INTERRUPTED_CODE, message=said)
+            return Outcome(INTERRUPTED, _INTERRUPTED_CODE)
+        said = _last_line(self._file(name, ".log"))
         if code == _BAD_INPUT_CODE:
             return Outcome(BAD_INPUT, code, message=said)
         how = f"ended with code {code}" if code >= 0 else f"was killed by signal {-code}"

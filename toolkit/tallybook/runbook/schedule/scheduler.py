@@ -22,6 +22,8 @@ from tallybook.runbook.schedule.runs import INTERRUPTED, Outcome, Runs
 GRACE_S = 15.0
 LONGEST_S = 30.0
 DEADLINE = "deadline"
+MARGIN_S = 15.0
+"""The run knows its deadline and ends by it, with a report; after this the schedule ends it."""
 _FAILURE = 3
 _ORPHAN_S = 1.0
 _SOONEST_S = 0.05
@@ -177,7 +179,7 @@ class Scheduler:
         self._begun_us.pop(name, None)
         self._save()
         self.listener.ended(one, ended, outcome)
-        if missed != Missed():
+        if missed != Missed() and not self.stopping:
             self.listener.missed(one, missed)
 
     def _tell_stop(self, name: str, pid: int, *, kill: bool) -> None:
@@ -185,7 +187,7 @@ class Scheduler:
         self.runs.stop(name, pid, kill=kill)
 
     def _over_s(self, one: Planned) -> float:
-        """For how long the run of an entry has been over its deadline; below 0 before that.
+        """For how long the run of an entry is over its deadline and the margin; below 0 before.
 
         By boot time, which no setting of the clock moves; of a run that an earlier schedule began,
         by the wall clock of its begin.
@@ -197,7 +199,8 @@ class Scheduler:
         if name not in self._begun_us:
             age_s = max(0.0, (moment.now - running.begun_at).total_seconds())
             self._begun_us[name] = moment.boot_us - round(age_s * 1_000_000)
-        return (moment.boot_us - self._begun_us[name]) / 1_000_000 - one.entry.deadline_s
+        age_s = (moment.boot_us - self._begun_us[name]) / 1_000_000
+        return age_s - one.entry.deadline_s - MARGIN_S
 
     def _waited_s(self, name: str) -> float:
         told_us = self._stops.get(name)

@@ -25,7 +25,8 @@ FIELDS = ("minute", "hour", "day of month", "month", "day of week")
 _NEUTRAL = ("*", "*", "*", "*", "*")
 _SECOND = timedelta(seconds=1)
 _EVERY_HOUR = ("*", "*/1", "0-23")
-_WINTER = datetime(2024, 1, 1)
+WALL = datetime(2024, 1, 1)
+"""A wall time to read expressions from; of a leap year, so that 29 2 exists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ def times(expression: str, zone: str) -> Times:
         _check(place, text)
     known = Times(" ".join(fields), _zone(zone))
     try:
-        possible = next(CronSim(known.expression, _WINTER), None) is not None
+        possible = next(CronSim(known.expression, WALL), None) is not None
     except CronSimError:
         possible = False
     if not possible:
@@ -119,7 +120,7 @@ def _check(place: int, text: str) -> None:
     """Raise BadInput where the field at ``place`` alone cannot be read."""
     alone = " ".join([*_NEUTRAL[:place], text, *_NEUTRAL[place + 1 :]])
     try:
-        CronSim(alone, _WINTER)
+        CronSim(alone, WALL)
     except (CronSimError, AssertionError, ValueError):
         raise BadInput(f"cron: the field {FIELDS[place]} is {text!r}; {_RANGES[place]}") from None
 

@@ -1,0 +1,204 @@
+"""Which profile: one that tallybook carries, or a TOML file of the user's; each value is checked.
+
+Each error names the file, the table and the field, and what may stand there.
+"""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from tallybook.errors import BadInput
+from tallybook.ops.exports.profile import MEBIBYTE, TYPES, Dialect, Limits, Profile, Rule, is_type
+
+BUILT_IN = Path(__file__).parent / "profiles"
+_TABLES = ("about", "layout", "known_by", "read", "cells", "columns", "limits", "last")
+_READ = ("encoding", "delimiter", "quote", "escape", "header", "columns", "blanks", "sheet", "each")
+_RULE = tuple(field.name for field in fields(Rule))
+_CELLS = ("null", "decimal", "thousands", "zone")
+_SIZES = {"KB": 1000, "MB": 1000**2, "GB": 1000**3, "TB": 1000**4, "KIB": 1024,
+          "MIB": MEBIBYTE, "GIB": 1024**3, "TIB": 1024**4}  # fmt: skip
+
+
+def built_in() -> list[str]:
+    """The names of the profiles that tallybook carries."""
+    return sorted(path.stem for path in BUILT_IN.glob("*.toml"))
+
+
+def load(name_or_path: str | Path) -> Profile:
+    """The profile of a name or a file. Raises BadInput where there is none, or where it cannot be
+    used."""
+    path = _find(str(name_or_path))
+    return parse(path.stem, tables_of(path), str(path), is_own=path.parent != BUILT_IN)
+
+
+def tables_of(path: Path) -> dict[str, Any]:
+    """The tables of a profile, as they stand."""
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise BadInput(f"cannot read the profile {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"{path} is no profile: it is not UTF-8 text") from None
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"{path} is no TOML: {error}") from None
+
+
+def parse(name: str, tables: Mapping[str, Any], where: str, *, is_own: bool = True) -> Profile:
+    """The profile in ``tables``; raises BadInput that begins with ``where``."""
+    try:
+        return _parsed(name, tables, is_own)
+    except BadInput as error:
+        raise BadInput(f"{where}: {error}") from None
+
+
+def _find(name: str) -> Path:
+    if name.endswith(".toml") or "/" in name:
+        if not Path(name).is_file():
+            raise BadInput(f"no profile at {name}")
+        return Path(name)
+    path = BUILT_IN / f"{name}.toml"
+    if path.is_file():
+        return path
+    known = ", ".join(built_in())
+    raise BadInput(f"no profile {name!r}; there are {known}; or give the path of a .toml file")
+
+
+def _parsed(name: str, tables: Mapping[str, Any], is_own: bool) -> Profile:
+    _known(tables, _TABLES, "table")
+    cells = _table(tables, "cells", _CELLS)
+    rules, comparing = {}, {}
+    for column, held in _table(tables, "columns").items():
+        if not isinstance(held, dict):
+            raise BadInput(f"[columns] {column!r} must be a table: write [columns.{column}]")
+        own = {field: value for field, value in held.items() if field in _RULE}
+        rules[column] = _rule(column, {**cells, **own})
+        rest = {field: value for field, value in held.items() if field not in own}
+        if rest:
+            comparing[column] = rest
+    last = _table(tables, "last", ("rows",)).get("rows")
+    return Profile(
+        name=name,
+        about=_typed(tables.get("about", ""), str, "about"),
+        layout=_typed(tables.get("layout", ""), str, "layout"),
+        dialect=_dialect(_table(tables, "read", _READ)),
+        rules=rules,
+        every=_rule("[cells]", cells) if cells else Rule(),
+        comparing=comparing,
+        limits=_limits(_table(tables, "limits", [field.name for field in fields(Limits)])),
+        last_rows=None if last is None else _typed(last, int, "[last] rows"),
+        is_own=is_own,
+    )
+
+
+def _table(
+    tables: Mapping[str, Any], name: str, known: Iterable[str] | None = None
+) -> Mapping[str, Any]:
+    table = tables.get(name, {})
+    if not isinstance(table, dict):
+        raise BadInput(f"{name} must be a table: write [{name}]")
+    if known is not None:
+        _known(table, known, f"field of [{name}]")
+    return table
+
+
+def _known(given: Iterable[str], known: Iterable[str], what: str) -> None:
+    names = list(known)
+    for name in given:
+        if name not in names:
+            near = get_close_matches(name, names, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+            raise BadInput(f"no {what} {name!r}; {hint}")
+
+
+def _typed(value: Any, kind: type, place: str) -> Any:
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        words = {str: "a text", bool: "true or false", int: "a whole number", list: "a list"}
+        raise BadInput(f"{place}: {value!r} is not {words[kind]}")
+    return value
+
+
+def _texts(value: Any, place: str) -> tuple[str, ...]:
+    listed = _typed(value, list, place)
+    return tuple(_typed(one, str, place) for one in listed)
+
+
+def _rule(column: str, held: Mapping[str, Any]) -> Rule:
+    place = f"[columns.{column}]" if column != "[cells]" else column
+    given: dict[str, Any] = {
+        field: _texts(value, f"{place} null") if field == "null" else
+        _typed(value, str, f"{place} {field}")
+        for field, value in held.items()
+    }  # fmt: skip
+    rule = Rule(**given)
+    if not is_type(rule.type):
+        raise BadInput(f"{place}: no type {rule.type!r}; choose one of {', '.join(TYPES)} or, like "
+                       "decimal(38,2), one with its digits")  # fmt: skip
+    if len(rule.decimal) != 1 or rule.decimal == rule.thousands:
+        raise BadInput(f"{place}: decimal is one mark, and another than thousands")
+    if rule.encoded not in ("", "url"):
+        raise BadInput(f"{place}: encoded is 'url' or is left out")
+    if "format" in held and not rule.is_time:
+        raise BadInput(f"{place}: a format goes with the type timestamp or date")
+    _require_zone(place, rule.zone)
+    return rule
+
+
+def _require_zone(place: str, zone: str) -> None:
+    try:
+        ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise BadInput(
+            f"{place}: there is no zone {zone!r}; write one like Europe/Berlin"
+        ) from None
+
+
+def _dialect(held: Mapping[str, Any]) -> Dialect:
+    given: dict[str, Any] = {}
+    for field, value in held.items():
+        place = f"[read] {field}"
+        if field == "columns":
+            given[field] = _texts(value, place)
+        else:
+            kind = {"header": int, "blanks": bool}.get(field, str)
+            given[field] = _typed(value, kind, place)
+    dialect = Dialect(**given)
+    if dialect.delimiter is not None and not 0 < len(dialect.delimiter.encode()) <= 4:
+        raise BadInput("[read] delimiter is one letter, or a few that stand together")
+    if len(dialect.quote.encode()) > 1 or len(dialect.escape.encode()) > 1:
+        raise BadInput("[read] quote and escape are one letter each, or empty")
+    if dialect.header is not None and dialect.header < 0:
+        raise BadInput("[read] header is the line of the header, from 1; 0 where there is none")
+    twice = sorted({name for name in dialect.columns if dialect.columns.count(name) > 1})
+    if twice:
+        raise BadInput(f"[read] columns names a column twice: {', '.join(twice)}")
+    return dialect
+
+
+def _limits(held: Mapping[str, Any]) -> Limits:
+    given: dict[str, Any] = {}
+    for field, value in held.items():
+        place = f"[limits] {field}"
+        if field == "memory":
+            size(value, place)
+            given[field] = value
+        elif field == "ratio":
+            given[field] = _typed(value, int, place)
+        else:
+            given[field] = size(value, place)
+    return Limits(**given)
+
+
+def size(value: Any, place: str) -> int:
+    """The bytes of a size like 2GB or 64MiB, or a whole number of bytes. Raises BadInput."""
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    text = _typed(value, str, place).strip().upper().replace(" ", "")
+    digits = text.rstrip("KMGTIB")
+    unit = text[len(digits) :]
+    if not digits.isdecimal() or int(digits) < 1 or (unit not in _SIZES and unit != "B"):
+        raise BadInput(f"{place}: {value!r} is no size; write it like 2GB or 800MB")
+    return int(digits) * _SIZES.get(unit, 1)

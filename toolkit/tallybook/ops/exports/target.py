@@ -1,0 +1,275 @@
+"""The table that rows are read into, as text or typed by rule.
+
+How many columns there are is known only at run time, so these statements are put together, but
+only from positions and from the digits of a decimal: what a profile or a file says is a parameter.
+"""
+
+# ruff: noqa: S608 - see above
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow
+
+from tallybook.ops import statements
+from tallybook.ops.exports.profile import Rule
+from tallybook.ops.exports.rowwise import Cells
+
+_BATCH = 20_000
+_PER_SECOND = {"epoch_s": 1, "epoch_ms": 1000, "epoch_us": 1_000_000}
+_PLAIN = Rule()
+Given = dict[str, Any]
+
+
+@cache
+def _macros() -> str:
+    return (Path(__file__).parent / "sql" / "cells.sql").read_text("utf-8")
+
+
+def prepare(connection: duckdb.DuckDBPyConnection) -> None:
+    """Give a connection the macros that a target needs."""
+    connection.execute(statements.model("typing_cells"))
+    connection.execute(_macros())
+
+
+class Target:
+    """A table of DuckDB in the order of the rows: rowid + 1 is the number of a row, since numbering
+    them would keep DuckDB from reading on all cores. line and byte are where it begins, if known.
+
+    As text: r0, r1, … as the file has them and c0, … in standard notation, for those columns whose
+    rule rewrites. Typed: t0, t1, … and bad, which lists the columns and texts of the cells that
+    have no value of their type, else null.
+    """
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        name: str,
+        rules: Mapping[str, Rule],
+        every: Rule = _PLAIN,
+        *,
+        typed: bool,
+    ) -> None:
+        prepare(connection)
+        self._connection, self.name, self._rules, self.is_typed = connection, name, rules, typed
+        self._every = every
+        self.columns: list[str] = []
+        self.known: dict[str, int] = {}
+        self.rows = 0
+        self._batch: list[tuple[int | None, int | None, Cells]] = []
+        bad = ", bad struct(place integer, word varchar)[]" if typed else ""
+        connection.execute(f"create table {name} (line bigint, byte bigint{bad})")
+
+    def rule(self, at: int) -> Rule:
+        """The rule of a column."""
+        return self._rules.get(self.columns[at], self._every)
+
+    def need(self, names: Sequence[str]) -> list[int]:
+        """The positions of columns, which are added where they are new."""
+        for name in names:
+            if name not in self.known:
+                self.known[name] = len(self.columns)
+                self.columns.append(name)
+                self._widen(self.known[name])
+        return [self.known[name] for name in names]
+
+    def _widen(self, at: int) -> None:
+        rule = self.rule(at)
+        added = [f"t{at} {_sql_type(rule)}"] if self.is_typed else [f"r{at} varchar"]
+        if rule.rewrites and not self.is_typed:
+            added.append(f"c{at} varchar")
+        for column in added:
+            self._connection.execute(f"alter table {self.name} add column {column}")
+
+    def add(self, cells: Cells, line: int | None, offset: int | None) -> None:
+        """Take a row; its cells stand in the order of the columns and may be fewer."""
+        self._batch.append((line, offset, cells))
+        if len(self._batch) >= _BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        """Put the rows that were taken into the table."""
+        if not self._batch:
+            return
+        lines, offsets, rows = zip(*self._batch, strict=True)
+        width = len(self.columns)
+        padded = [row if len(row) == width else row + [None] * (width - len(row)) for row in rows]
+        cells = [pyarrow.array(column, pyarrow.string()) for column in zip(*padded, strict=True)]
+        names = ["line", "byte", *(f"r{at}" for at in range(width))]
+        places = [pyarrow.array(lines, pyarrow.int64()), pyarrow.array(offsets, pyarrow.int64())]
+        self._batch = []
+        self._connection.register("given", pyarrow.table([*places, *cells], names=names))
+        try:
+            self.take("given", {}, range(width), placed=True)
+        finally:
+            self._connection.unregister("given")
+
+    def take(self, source: str, given: Given, at: Sequence[int], *, placed: bool = False) -> int:
+        """Insert the rows of ``source``, which has text cells r0, …; ``at`` says which column each
+        of them is. ``placed`` says that it has line and byte too. Gives the number of rows."""
+        parameters = dict(given)
+        steps = [(r, position, self.rule(position)) for r, position in enumerate(at)]
+        written = {r: _written(f"r{r}", rule, r, parameters) for r, _, rule in steps}
+        places = "line, byte" if placed else "null as line, null as byte"
+        into, cells, inner = ["line", "byte"], ["line", "byte"], ["*"]
+        if self.is_typed:
+            inner += [f"{_value(f'({written[r]})', rule)} as t{r}" for r, _, rule in steps]
+            into += [f"t{position}" for _, position, _ in steps]
+            cells += [f"t{r}" for r, _, _ in steps]
+            into.append("bad")
+            cells.append(_bad(steps, written))
+        else:
+            into += [f"r{position}" for _, position, _ in steps]
+            cells += [f"r{r}" for r, _, _ in steps]
+            into += [f"c{position}" for _, position, rule in steps if rule.rewrites]
+            cells += [written[r] for r, _, rule in steps if rule.rewrites]
+        statement = f"""
+    insert into {self.name} ({", ".join(into)})
+    with placed as (
+        select {places}, * {_without(placed)} from {source}
+    ),
+    valued as (
+        select {", ".join(inner)} from placed
+    )
+    select {", ".join(cells)} from valued"""
+        self._connection.execute(statement, parameters or None)
+        before, self.rows = self.rows, self._count()
+        return self.rows - before
+
+    def show(self, view: str) -> None:
+        """A view of text: n, the number of a row from 1, in_flight, which none is, and r0, …"""
+        cells = "".join(f", r{at}" for at in range(len(self.columns)))
+        cells += "".join(f", c{at}" for at in range(len(self.columns)) if self.rule(at).rewrites)
+        self._connection.execute(
+            f"""
+    create view {view} as
+    select rowid + 1 as n, false as in_flight{cells} from {self.name}"""
+        )
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns as DuckDB can tell them apart: without regard to case."""
+        taken: dict[str, str] = {}
+        for at, name in enumerate(self.columns, start=1):
+            free = name or f"column {at}"
+            while free.casefold() in taken:
+                free += f" ({at})"
+            taken[free.casefold()] = free
+        return list(taken.values())
+
+    def show_typed(self, view: str) -> None:
+        """A view of the rows without a bad cell, their columns typed and by their names."""
+        cells = ", ".join(f"t{at} as {_quoted(name)}" for at, name in enumerate(self.names))
+        self._connection.execute(
+            f"create view {view} as select {cells} from {self.name} where bad is null"
+        )
+
+    def bad_cells(self) -> list[tuple[int, int, str]]:
+        """The first bad cell of each row that has one: the row, from 1, its column, its text."""
+        return self._connection.execute(
+            f"""
+    select rowid + 1, bad[1].place, bad[1].word from {self.name}
+    where bad is not null order by rowid"""
+        ).fetchall()
+
+    def holds(self, before: int, at: Sequence[int], cells: Sequence[str]) -> bool:
+        """Whether a row behind the first ``before`` has just these texts; of typed columns a bad
+        cell has kept its text, and a header that fits every type is a row like any other."""
+        same = []
+        for position, cell in zip(at, cells, strict=True):
+            kept = f"list_extract(list_filter(bad, lambda cell: cell.place = {position}), 1).word"
+            is_text = not self.is_typed or self.rule(position).kind == "text"
+            column = f"{'t' if self.is_typed else 'r'}{position}" if is_text else kept
+            same.append((column, cell))
+        found = self._connection.execute(
+            f"""
+    select count(*)
+    from (select * from {self.name} where rowid >= ? and {same[0][0]} = ?)
+    where {" and ".join(f"{column} = ?" for column, _ in same)}""",
+            [before, same[0][1], *(cell for _, cell in same)],
+        ).fetchall()
+        return bool(found[0][0])
+
+    def _count(self) -> int:
+        (found,) = self._connection.execute(f"select count(*) from {self.name}").fetchall()
+        return int(found[0])
+
+
+def _quoted(name: str) -> str:
+    """A name of a column as SQL: the only word of a file that becomes SQL, in its quotes."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _without(placed: bool) -> str:
+    return "exclude (line, byte)" if placed else ""
+
+
+def _sql_type(rule: Rule) -> str:
+    if rule.kind == "decimal":
+        digits, scale = rule.digits
+        return f"decimal({digits}, {scale})"
+    kinds = {"text": "varchar", "integer": "bigint", "timestamp": "timestamptz"}
+    return kinds.get(rule.kind, rule.kind)
+
+
+def _written(cell: str, rule: Rule, at: int, given: Given) -> str:
+    """SQL of a cell in standard notation; null words are null."""
+    if rule.null:
+        given[f"null{at}"] = list(rule.null)
+        cell = f"case when list_contains($null{at}, {cell}) then null else {cell} end"
+    if rule.encoded:
+        cell = f"url_decode(replace({cell}, '+', ' '))"
+    if rule.is_number and (rule.decimal != "." or rule.thousands):
+        given[f"point{at}"], given[f"thousands{at}"] = rule.decimal, rule.thousands
+        given[f"shape{at}"] = number_shape(rule)
+        return f"marked_number({cell}, $shape{at}, $thousands{at}, $point{at})"
+    if rule.is_time and rule.format in _PER_SECOND:
+        return f"epoch_time({cell}, {_PER_SECOND[rule.format]})"
+    if rule.is_time and rule.format:
+        has_zone = "%z" in rule.format
+        given[f"format{at}"], given[f"zone{at}"] = rule.format, "UTC" if has_zone else rule.zone
+        return f"marked_time({cell}, $format{at}, $zone{at})"
+    if rule.kind == "timestamp" and rule.zone != "UTC":
+        given[f"zone{at}"] = rule.zone
+        return f"zoned_time({cell}, $zone{at})"
+    return cell
+
+
+def number_shape(rule: Rule) -> str:
+    """A regular expression of numbers as this rule has them; thousands stand in groups of three."""
+    point = re.escape(rule.decimal)
+    whole = "[0-9]+"
+    if rule.thousands:
+        whole = f"(?:[0-9]{{1,3}}(?:{re.escape(rule.thousands)}[0-9]{{3}})+|[0-9]+)"
+    return f"[+-]?(?:{whole}(?:{point}[0-9]*)?|{point}[0-9]+)"
+
+
+def _value(cell: str, rule: Rule) -> str:
+    """SQL of the value of a cell in standard notation; null where it has none of the type."""
+    if rule.kind == "text":
+        return cell
+    if rule.kind != "decimal":
+        return f"{rule.kind}_cell({cell})"
+    kind, (_, scale) = _sql_type(rule), rule.digits
+    return f"""case
+        when cast(try_cast({cell} as {kind}) as varchar) = {cell} then try_cast({cell} as {kind})
+        when number_shape({cell}) and scale_of({cell}) <= {scale} then try_cast({cell} as {kind})
+        when scale_of(decimal_text({cell})) <= {scale} then try_cast(decimal_text({cell}) as {kind})
+    end"""
+
+
+def _bad(steps: Sequence[tuple[int, int, Rule]], written: Mapping[int, str]) -> str:
+    """SQL of the list of bad cells of a row; null where there is none."""
+    checked = [(r, position) for r, position, rule in steps if rule.kind != "text"]
+    if not checked:
+        return "null"
+    unfit = {r: f"(t{r} is null and ({written[r]}) is not null)" for r, _ in checked}
+    listed = ", ".join(
+        f"case when {unfit[r]} then {{'place': {position}, 'word': r{r}}} end"
+        for r, position in checked
+    )
+    anything = " or ".join(unfit.values())
+    return f"case when {anything} then list_filter([{listed}], lambda cell: cell is not null) end"

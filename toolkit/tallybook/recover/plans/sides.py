@@ -1,0 +1,90 @@
+"""What both sides have of the keys that differ: one question each to log, cache and export."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tallybook.ids import canonical
+from tallybook.ops import cached
+from tallybook.ops.reconciling import Explained, rows
+from tallybook.ops.reconciling.rows import Cells
+from tallybook.ops.warehouse import Warehouse
+from tallybook.recover.plans.shapes import Rules, Shape, fields
+
+_SAMPLE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """What both sides have of the keys that differ, asked at once for all of them."""
+
+    key: tuple[str, ...]
+    entries: Mapping[str, Any]
+    agreed: Mapping[str, Any]
+    cloud: Mapping[tuple[str, str], Cells]
+    shape: Shape
+    rules: Rules
+    topic: str | None
+    named_by_key: bool
+
+    @classmethod
+    def gather(
+        cls, warehouse: Warehouse, explained: Explained, export: Path, rules: Rules
+    ) -> Sides:
+        """Ask the log and the export."""
+        found = explained.reconciliation
+        cache = cached.cache_as_of(warehouse)
+        wanted = set(explained.rows["entry_key"].drop_nulls())
+        texts = dict(cache.select("key", "value").iter_rows())
+        entries = {key: json.loads(texts[key]) for key in sorted(wanted & texts.keys())}
+        sample = {key: json.loads(texts[key]) for key in list(texts)[:_SAMPLE]} | entries
+        agreed = warehouse.frame("agreed_values", {"keys": sorted(wanted)}).iter_rows()
+        numbers = found.rows.filter(found.rows["cloud_row"].is_not_null())
+        cells = rows.of_export(export, numbers["cloud_row"].to_list())
+        named = numbers.select("status", "key", "cloud_row").iter_rows()
+        return cls(
+            key=found.key,
+            entries=entries,
+            agreed={key: json.loads(value) for key, value in agreed},
+            cloud={(status, key): cells[n] for status, key, n in named if n in cells},
+            shape=Shape.of(sample.values()),
+            rules=rules,
+            topic=_topic(warehouse),
+            named_by_key=_named_by_key(sample, found.key),
+        )
+
+    def entry_key(self, row: Mapping[str, Any]) -> str | None:
+        """The cache key of a difference; None where the cache does not say how it is named."""
+        if row["entry_key"] is not None:
+            return str(row["entry_key"])
+        return str(row["key"]) if self.named_by_key else None
+
+
+def _topic(warehouse: Warehouse) -> str | None:
+    """The topic whose jobs have the value of the entry as payload: then a job for an entry can be
+    made from it. None where deliveries look otherwise, or go through several topics."""
+    found = warehouse.frame("delivered_payloads", {"most": _SAMPLE}).rows()
+    topics = {topic for topic, _, _ in found}
+    if len(topics) != 1 or not all(_is_same(payload, value) for _, payload, value in found):
+        return None
+    (topic,) = topics
+    return str(topic)
+
+
+def _is_same(payload: str | None, value: str | None) -> bool:
+    if payload is None or value is None:
+        return False
+    return canonical(json.loads(payload)) == canonical(json.loads(value))
+
+
+def _named_by_key(sample: Mapping[str, Any], key: tuple[str, ...]) -> bool:
+    """Whether each entry has the key of its row as its own."""
+    if len(key) > 1:
+        return False
+    named = (fields(value).get(key[0], name if key[0] == "key" else None)
+             for name, value in sample.items())  # fmt: skip
+    return all(str(told) == name for told, name in zip(named, sample, strict=True))
