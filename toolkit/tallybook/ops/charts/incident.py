@@ -25,9 +25,9 @@ _OTHER = "(other)"
 _HOW = "drag along the time to brush a window; double click to take the brush away"
 
 
-def brushed_throughput(incident: Incident, part: Slice | None = None) -> Chart:
+def brushed_throughput(incident: Incident, part: Slice | None = None, *, how: str = _HOW) -> Chart:
     """Arrivals, starts and completions of the whole span; a drag along it is the selection
-    ``brush``. ``part`` is the brush that it begins with."""
+    ``brush``, which ``how`` explains. ``part`` is the brush that it begins with."""
     alt = drawing.altair_module()
     long = _long(incident.flow(), _FLOWS, "what", "jobs")
     begun = {"value": {"x": [_shown(part.since), _shown(part.until)]}} if part else {}
@@ -39,7 +39,7 @@ def brushed_throughput(incident: Incident, part: Slice | None = None) -> Chart:
         color=alt.Color("what:N", title=None, scale=drawing.colours(_FLOWS, (ORANGE, BLUE, GREEN))),
         strokeDash=alt.StrokeDash("what:N", title=None, scale=drawing.dashes(_FLOWS)),
     ).properties(width=_WIDE, height=_LOW).add_params(brush)  # fmt: skip
-    return drawing.dressed(chart, "Throughput", _HOW)
+    return drawing.dressed(chart, "Throughput", how)
 
 
 def slice_panels(incident: Incident, part: Slice) -> Chart:
