@@ -188,6 +188,7 @@ def because(
         "pointers": [_pointer(name) for name in found.key],
         "is_cache": is_cache,
         "is_whole": _is_whole(warehouse),
+        "is_cut": bool(found.statuses["unreadable_cloud"]),
         "at": windows.instant(flight.at, windows.named_zone("UTC")) or datetime.now(UTC),
         "most_us": round(flight.most_s * 1e6),
         **(cover.bounds() if cover else covers.NOTHING),
