@@ -113,7 +113,12 @@ def cache_rebuild(warehouse: Warehouse, *, as_of: Instant = None) -> list[Findin
 
 
 def reconcile(reconciliation: Reconciliation) -> list[Finding]:
-    """What differs between the two sides of a reconciliation."""
+    """What differs between the two sides of a reconciliation.
+
+    Where nothing was comparable, that is the one finding: no row is called missing.
+    """
+    if reconciliation.apart:
+        return [Finding("not_comparable", "problem", _sentence(reconciliation.apart))]
     found = [
         _status(reconciliation, "differs", "changed", "Rows that differ"),
         _status(reconciliation, "only_local", "missing", "Rows that are missing in the export"),
