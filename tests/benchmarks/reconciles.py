@@ -3,6 +3,7 @@ and says how many rows and cells differ; what it imports is not counted."""
 
 from __future__ import annotations
 
+import inspect
 import resource
 import subprocess
 import time
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
+import polars
 
 from tallybook.ops import memory
 from tallybook.statements import load
@@ -19,9 +21,9 @@ TYPES = {"quantity": "integer", "price": "decimal", "changed_at": "timestamp", "
 _PEER_IN_A_PROCESS = """
 import sys, time
 import datacompy, polars
+{read}
 start = time.perf_counter()
-left, right = ((polars.read_csv if path.endswith(".csv") else polars.read_parquet)(path)
-               for path in sys.argv[1:])
+left, right = map(read, sys.argv[1:])
 found = datacompy.PolarsCompare(left, right, join_columns="id")
 found.report()
 print(time.perf_counter() - start)
@@ -81,15 +83,20 @@ def _joined(connection: duckdb.DuckDBPyConnection, left: str, right: str) -> obj
     return connection.execute(BY_HAND["compared"]).fetchall()
 
 
-def diffly(folder: Path, left: str, right: str, **_: object) -> float:
-    """Seconds of diffly on Polars frames of text, to its counts and its unequal rows."""
-    import polars
-    from diffly import compare_frames
+def read(path: str) -> polars.DataFrame:
+    """A file as a peer needs it: text first, then typed, or 5.0 would not be 5."""
+    is_csv = path.endswith(".csv")
+    frame = polars.read_csv(path, infer_schema=False) if is_csv else polars.read_parquet(path)
+    return frame.with_columns(
+        polars.col("quantity", "score").cast(polars.Int64),
+        polars.col("price").cast(polars.Decimal(38, 9)),
+        polars.col("changed_at").str.to_datetime(time_unit="us", time_zone="UTC"),
+    )
 
-    def read(path: str) -> polars.DataFrame:
-        if path.endswith(".csv"):
-            return polars.read_csv(path, infer_schema=False)
-        return polars.read_parquet(path)
+
+def diffly(folder: Path, left: str, right: str, **_: object) -> float:
+    """Seconds of diffly on Polars frames, to its counts and its unequal rows."""
+    from diffly import compare_frames
 
     def run() -> object:
         found = compare_frames(read(left), read(right), primary_key="id")
@@ -101,7 +108,8 @@ def diffly(folder: Path, left: str, right: str, **_: object) -> float:
 
 def datacompy(folder: Path, left: str, right: str, python: str = "", **_: object) -> float:
     """Seconds of datacompy by an interpreter of its own: it does not go with Polars 2."""
-    command = [python, "-c", _PEER_IN_A_PROCESS, left, right]
+    program = _PEER_IN_A_PROCESS.format(read=inspect.getsource(read))
+    command = [python, "-c", program, left, right]
     return float(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 

@@ -189,3 +189,17 @@ def test_every_profile_that_is_carried_can_be_used(tmp_path: Path, name: str) ->
     path = write(tmp_path / "a.csv", ",".join(known) + "\n")
     with ops.read_export(path, profile=name) as export:
         assert export.columns == known
+
+
+def test_names_that_differ_only_in_case_or_are_empty_stay_columns_of_their_own(
+    tmp_path: Path,
+) -> None:
+    path = write(tmp_path / "a.ndjson", '{"id":"1","ID":"2","":"3","\\ud800":"4"}\n'
+                 '{"id":"1","ID":"2","":"3"}\n')  # fmt: skip
+    with reading(path) as export:
+        assert export.columns == ["id", "ID (2)", "column 3"]
+        assert export.relation().fetchall() == [("1", "2", "3")]
+        assert export.ledger.unreadable["line"].to_list() == [1]
+    path = write(tmp_path / "b.csv", "id,ID\n1,2\n")
+    with reading(path) as export:
+        assert export.columns == ["id", "ID (2)"] and export.relation().fetchall() == [("1", "2")]

@@ -34,7 +34,7 @@ SAID = {
     "runbooks/backlog": {},
     "runbooks/log_health": {},
     "runbooks/weekly_review": {},
-    "notebooks/incident": {"stuck": LEASES},
+    "notebooks/incident": {},
 }
 
 
@@ -51,7 +51,8 @@ def run(name: str, book: Path) -> dict[str, Any]:
     known: dict[str, Any] = {}
     given = {cell["id"]: result("".join(cell["source"]), known, book)
              for cell in notebook["cells"] if cell["cell_type"] == "code"}  # fmt: skip
-    known["warehouse"].close()
+    warehouse = known["warehouse"] if "warehouse" in known else known["incident"].warehouse
+    warehouse.close()
     return given
 
 

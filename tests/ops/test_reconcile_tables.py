@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -12,9 +18,11 @@ import duckdb
 import polars
 import pytest
 
-from tallybook.errors import BadInput
-from tallybook.ops.reconciling import reconcile
+from tallybook.errors import BadInput, NoRoom, TallybookError
+from tallybook.ops.reconciling import plan, reconcile
+from tallybook.ops.reconciling.room import Room
 
+LONG = "select count(*) from range(1000000) as a, range(1000000) as b where a.range < b.range + 7"
 TYPED = polars.DataFrame(
     {
         "id": ["a", "b", None],
@@ -90,3 +98,76 @@ def test_a_frame_that_names_a_column_twice_or_has_none_is_refused() -> None:
         reconcile(good, twice, key="id")
     with pytest.raises(BadInput, match="local table has no column"):
         reconcile(polars.DataFrame(), good, key="id")
+
+
+WIDE = polars.DataFrame({"id": [f"{n:080}" for n in range(100_000)]}).with_columns(
+    x=polars.col("id")
+)
+
+
+def test_what_does_not_fit_into_memory_is_spilled_and_compared_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spilled: list[Path] = []
+    forget = Room.drop_all_but
+
+    def seen(room: Room, kept: Collection[str]) -> None:
+        spilled.extend(path for path in tmp_path.rglob("*") if path.is_file())
+        forget(room, kept)
+
+    monkeypatch.setattr(Room, "drop_all_but", seen)
+    with reconcile(WIDE, WIDE, key="id", memory="40MB", out=tmp_path) as found:
+        assert found.clean and found.rows_local == WIDE.height and spilled
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_room_to_spill_it_says_where_and_leaves_nothing(tmp_path: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
+    try:
+        with pytest.raises(NoRoom, match=r"the disk takes no more.*--out, or in TMPDIR"):
+            reconcile(WIDE, WIDE, key="id", memory="40MB", out=tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_in_which_nothing_can_be_set_aside_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(BadInput, match=r"nothing can be set aside there.*name another folder"):
+        reconcile(TYPED, TYPED, key="id", out=tmp_path / "file")
+
+
+def test_an_interrupted_comparison_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "keyed", lambda _: LONG)
+    threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGINT]).start()
+    with pytest.raises(KeyboardInterrupt):
+        reconcile(TYPED, TYPED, key="id", out=tmp_path, progress=lambda *_: None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_comparison_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], check=True,
+                          stdout=subprocess.PIPE, text=True).stdout.strip()  # fmt: skip
+    left, alive = tmp_path / f".spill-{gone}-x", tmp_path / f".spill-{os.getpid()}-x"
+    left.mkdir()
+    alive.mkdir()
+    reconcile(TYPED, TYPED, key="id", out=tmp_path).close()
+    assert list(tmp_path.iterdir()) == [alive]
+
+
+def test_progress_is_told_by_stage_up_to_its_end() -> None:
+    told: list[tuple[str, int, int]] = []
+    reconcile(WIDE, WIDE.head(90_000), key="id", progress=lambda *how: told.append(how))
+    assert [stage for stage, done, of in told if done == of] == [
+        "comparing",
+        *["finding differences"] * 5,
+    ]
+    assert all(0 <= done <= of == 100 for _, done, of in told)
+
+
+def test_too_little_memory_is_said_as_such() -> None:
+    with pytest.raises(TallybookError, match=r"too little for it; give it more \(--memory"):
+        reconcile(WIDE, WIDE, key="id", memory="1MB")

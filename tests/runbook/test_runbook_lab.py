@@ -9,12 +9,14 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from runbook_notebooks import empty_book, notebook
 
 from tallybook.errors import BadInput
+from tallybook.lab import offline
 from tallybook.lab import server as lab
 
 SERVE = """
@@ -71,6 +73,9 @@ def test_it_serves_on_loopback_with_a_token_and_is_gone_after_ctrl_c(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     empty_book(tmp_path / "book")
+    scripts = offline.scripts(tmp_path / "out")
+    scripts.parent.mkdir(parents=True)
+    scripts.touch()  # they are there from an earlier time
     server = subprocess.Popen(
         [sys.executable, "-c", SERVE], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
@@ -100,3 +105,22 @@ def answered(port: int, path: str, token: str | None) -> int:
         return connection.getresponse().status
     finally:
         connection.close()
+
+
+def test_a_port_that_somebody_took_meanwhile_is_left_for_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    place = replace(lab.prepare(tmp_path / "out", None), port=taken)
+    tried: list[lab.Place] = []
+
+    def serve(place: lab.Place, *_: object, **__: object) -> None:
+        tried.append(place)
+        if place.port == taken:
+            raise lab._PortTaken("not available")
+
+    monkeypatch.setattr(lab, "_serve", serve)
+    lab.serve(place, tmp_path, browser=False, ready=print)
+    assert [place.port == taken for place in tried] == [True, False]
+    with pytest.raises(lab._PortTaken):
+        lab.serve(replace(place, named=True), tmp_path, browser=False, ready=print)

@@ -50,15 +50,19 @@ class Note:
         """The first line of the text."""
         return self.text.partition("\n")[0]
 
+    @property
+    def rest(self) -> str:
+        """The text after its first line."""
+        return self.text.partition("\n")[2].strip()
+
     def finding(self) -> dict[str, Any]:
         """The note as a finding of a report."""
-        rest = self.text.partition("\n")[2].strip()
         return {
             "kind": "note",
             "severity": self.severity,
             "title": self.title,
             "ids": [],
-            "evidence": " · ".join([f"{self.since} to {self.until}", *filter(None, [rest])]),
+            "evidence": " · ".join([f"{self.since} to {self.until}", *filter(None, [self.rest])]),
             "action": "",
         }
 
@@ -69,7 +73,7 @@ class Note:
                  for svg in self.drawings]  # fmt: skip
         source = f'incident.select("{self.since}", "{self.until}")'
         return [
-            {"cell_type": "markdown", "source": f"## {self.title}\n\n{self.text}\n{evidence}"},
+            {"cell_type": "markdown", "source": f"## {self.title}\n\n{self.rest}\n{evidence}"},
             {"cell_type": "code", "source": source, "outputs": shown},
         ]
 
@@ -141,14 +145,20 @@ class Notes:
         differing = incident.differences(part).head(_DIFFERENCES).iter_rows(named=True)
         told = incident.summary(part).row(0, named=True)
         seen = f"{told['n']:,} leases ended, {told['failed']:,} of them failed"
-        shown = (charts.brushed_throughput(incident, part), charts.slice_panels(incident, part))
+        taken = incident.taken(part)
+        holders = ", ".join(taken["worker"].unique().sort())
+        lost = [f"{taken.height:,} leases were taken from {holders}"] if holders else []
+        shown = (
+            charts.brushed_throughput(incident, part, how=""),
+            charts.slice_panels(incident, part),
+        )
         return Note(
             datetime.now(UTC).isoformat(timespec="seconds"),
             severity,
             text,
             part.since.isoformat(),
             part.until.isoformat(),
-            (seen, *(pages.told(row) for row in differing)),
+            (seen, *lost, *(pages.told(row) for row in differing)),
             tuple(drawing.show(chart).svg for chart in shown),
         )
 

@@ -18,7 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -35,6 +35,7 @@ FIRST_PORT = 8888
 _PORTS_TRIED = 50
 _READY_S = 60.0
 _STOP_S = 10.0
+_TRIALS = 3
 _CARRIED = ("notebooks", "runbooks")
 _SETTINGS = offline.FOLDER
 _ASKS_NOBODY = {
@@ -42,14 +43,19 @@ _ASKS_NOBODY = {
 }
 
 
+class _PortTaken(TallybookError):
+    """Somebody took the port between our look and the start of the server."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a server is to run; ``url`` carries the token."""
+    """Where a server is to run; ``url`` carries the token. A ``named`` port is a user's choice."""
 
     root: Path
     port: int
     token: str
     out: Path
+    named: bool = False
 
     @property
     def log(self) -> Path:
@@ -67,7 +73,7 @@ def prepare(out: Path, port: int | None) -> Place:
     require("jupyterlab")
     chosen = _checked(port) if port is not None else _free()
     private_folder(out)
-    place = Place(_root(out), chosen, secrets.token_urlsafe(24), out.resolve())
+    place = Place(_root(out), chosen, secrets.token_urlsafe(24), out.resolve(), port is not None)
     place.log.touch(mode=FILE_MODE)
     private_folder(out / _SETTINGS)
     (out / _SETTINGS / "overrides.json").write_text(json.dumps(_ASKS_NOBODY) + "\n", "utf-8")
@@ -80,7 +86,20 @@ def serve(place: Place, book: Path | str, *, browser: bool, ready: Callable[[str
     Raises TallybookError where it does not come up; KeyboardInterrupt (Ctrl-C, SIGTERM) passes
     through after server and kernels have ended.
     """
-    with place.log.open("wb") as log, _terminable(), _started(place, book, browser, log) as server:
+    with _terminable():
+        for trial in range(_TRIALS):
+            try:
+                _serve(place, book, browser=browser, ready=ready)
+            except _PortTaken:
+                if place.named or trial + 1 == _TRIALS:
+                    raise
+                place = replace(place, port=_free())
+            else:
+                return
+
+
+def _serve(place: Place, book: Path | str, *, browser: bool, ready: Callable[[str], None]) -> None:
+    with place.log.open("wb") as log, _started(place, book, browser, log) as server:
         _write_scripts(place, log)
         _await(place, server)
         ready(place.url)
@@ -192,7 +211,8 @@ def _await(place: Place, server: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + _READY_S
     while _status(place.port, place.token) != 200:
         if server.poll() is not None:
-            raise TallybookError(f"JupyterLab did not start: {_last_line(place.log)}")
+            error = TallybookError if _is_free(place.port) else _PortTaken
+            raise error(f"JupyterLab did not start: {_last_line(place.log)}")
         if time.monotonic() > deadline:
             raise TallybookError(f"JupyterLab is silent after {_READY_S:.0f} s; see {place.log}")
         time.sleep(0.1)

@@ -109,12 +109,16 @@ def _trend(name: str, points: Sequence[tuple[Mapping[str, Any], float]]) -> str:
     ys = [_HEIGHT - _HEIGHT * (value - low) / ((high - low) or 1) for value in values]
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(xs, ys, strict=True))
     dots = "".join(_dot(x, y, *point) for x, y, point in zip(xs, ys, points, strict=True))
-    said = f"{text(name)}: {values[-1]:,g}, at most {high:,g}"
+    said = f"{text(name)}: {_shortly(values[-1])}, at most {_shortly(high)}"
     return (
         f'<figure><svg class="trend" viewBox="-4 -4 {_WIDTH + 8:g} {_HEIGHT + 8:g}" role="img" '
         f'aria-label="{said} in {len(values)} runs"><polyline points="{line}"/>{dots}</svg>'
         f"<figcaption>{said}</figcaption></figure>"
     )
+
+
+def _shortly(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def _dot(x: float, y: float, run: Mapping[str, Any], value: float) -> str:

@@ -25,9 +25,9 @@ _OTHER = "(other)"
 _HOW = "drag along the time to brush a window; double click to take the brush away"
 
 
-def brushed_throughput(incident: Incident, part: Slice | None = None) -> Chart:
+def brushed_throughput(incident: Incident, part: Slice | None = None, *, how: str = _HOW) -> Chart:
     """Arrivals, starts and completions of the whole span; a drag along it is the selection
-    ``brush``. ``part`` is the brush that it begins with."""
+    ``brush``, which ``how`` explains. ``part`` is the brush that it begins with."""
     alt = drawing.altair_module()
     long = _long(incident.flow(), _FLOWS, "what", "jobs")
     begun = {"value": {"x": [_shown(part.since), _shown(part.until)]}} if part else {}
@@ -39,7 +39,7 @@ def brushed_throughput(incident: Incident, part: Slice | None = None) -> Chart:
         color=alt.Color("what:N", title=None, scale=drawing.colours(_FLOWS, (ORANGE, BLUE, GREEN))),
         strokeDash=alt.StrokeDash("what:N", title=None, scale=drawing.dashes(_FLOWS)),
     ).properties(width=_WIDE, height=_LOW).add_params(brush)  # fmt: skip
-    return drawing.dressed(chart, "Throughput", _HOW)
+    return drawing.dressed(chart, "Throughput", how)
 
 
 def slice_panels(incident: Incident, part: Slice) -> Chart:
@@ -105,7 +105,7 @@ def _latencies(incident: Incident, part: Slice) -> list[Chart]:
         )
         panels.append(lines.encode(
             x=_time(part, "since", quiet=measure == "run_us"),
-            y=alt.Y("seconds:Q", title=title, axis=alt.Axis(tickCount=4, format="~g")),
+            y=alt.Y("seconds:Q", title=title, axis=alt.Axis(tickCount=4, format=",.3~r")),
             color=alt.Color("mark:N", title=None, scale=scale),
             strokeDash=alt.StrokeDash("mark:N", legend=None, scale=drawing.dashes(_MARKS)),
         ).properties(width=_HALF, height=_LOW))  # fmt: skip
@@ -119,7 +119,7 @@ def _heat(incident: Incident, part: Slice) -> Chart:
         x=_time(part, "since", quiet=True),
         x2="until:T",
         y=alt.Y("from_s:Q", title="run (s)", scale=alt.Scale(type="log", nice=False),
-                axis=alt.Axis(format="~g", tickCount=4, grid=False)),
+                axis=alt.Axis(format=",.3~r", tickCount=4, grid=False)),
         y2="to_s:Q",
         color=alt.Color("n:Q", title="leases that ended",
                         scale=alt.Scale(scheme="viridis", type="sqrt", reverse=True),

@@ -61,7 +61,7 @@ class Export:
     ) -> None:  # fmt: skip
         self._connection, self._folder = connection, folder
         self.ledger = ledger
-        self.columns = list(found.target.columns)
+        self.columns = found.target.names
 
     def relation(self) -> duckdb.DuckDBPyRelation:
         """The rows that could be read, in their order, typed; good until ``close``."""

@@ -43,7 +43,11 @@ class Item:
 
     def bad(self, reason: str) -> "Item":
         """Why this value is no row."""
-        return Item(self.line, self.offset, None, reason, compact(self.value)[:SHOWN])
+        try:
+            text = compact(self.value)[:SHOWN]
+        except RecursionError:
+            text = "nested too deep to be shown"
+        return Item(self.line, self.offset, None, reason, text)
 
 
 Items = Iterator[Item]

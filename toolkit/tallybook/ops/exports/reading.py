@@ -243,28 +243,23 @@ class _Loader:
     def _add(self, text: Text, items: Iterable[jsons.Item]) -> None:
         pinned = set(self._profile.dialect.columns)
         for item in items:
-            if item.reason:
-                bad = BadRow(item.line, item.reason, item.text, text.name, item.offset)
+            cells, reason = _cells(item)
+            if reason:
+                bad = BadRow(item.line, reason, item.text, text.name, item.offset)
                 self._reading.bad.append(bad)
                 continue
-            cells = jsons.row(item.value)
             if pinned and (new := cells.keys() - pinned):
                 raise BadInput(f"{text.name} line {item.line}: the field {min(new)!r} is not in "
                                "the profile")  # fmt: skip
-            self._add_row(text, item, cells)
+            self._add_row(item, cells)
         self._target.flush()
 
-    def _add_row(self, text: Text, item: jsons.Item, cells: jsons.Row) -> None:
+    def _add_row(self, item: jsons.Item, cells: jsons.Row) -> None:
         target = self._target
         if not cells.keys() <= target.known.keys():
             target.need(list(cells))
         row: list[str | None] = [None] * len(target.columns)
         for name, cell in cells.items():
-            if cell is not None and not _is_text(cell):
-                bad = BadRow(item.line, f"{name!r} has half a letter (a lone surrogate)", "",
-                             text.name, item.offset)  # fmt: skip
-                self._reading.bad.append(bad)
-                return
             row[target.known[name]] = cell
         target.add(row, item.line, item.offset)
 
@@ -351,6 +346,20 @@ def _is_lines(text: str) -> bool:
 
 def _headerless(dialect: Dialect, columns: tuple[str, ...]) -> Dialect:
     return replace(dialect, header=0, columns=columns, delimiter=dialect.delimiter or ",")
+
+
+def _cells(item: jsons.Item) -> tuple[jsons.Row, str]:
+    """The cells of a value, or why it is no row."""
+    if item.reason:
+        return {}, item.reason
+    try:
+        cells = jsons.row(item.value)
+    except RecursionError:
+        return {}, "nested too deep"
+    for name, cell in cells.items():
+        if not _is_text(name) or (cell is not None and not _is_text(cell)):
+            return {}, f"{name!a} has half a letter (a lone surrogate)"
+    return cells, ""
 
 
 def _is_text(cell: str) -> bool:

@@ -149,9 +149,20 @@ class Target:
     select rowid + 1 as n, false as in_flight{cells} from {self.name}"""
         )
 
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns as DuckDB can tell them apart: without regard to case."""
+        taken: dict[str, str] = {}
+        for at, name in enumerate(self.columns, start=1):
+            free = name or f"column {at}"
+            while free.casefold() in taken:
+                free += f" ({at})"
+            taken[free.casefold()] = free
+        return list(taken.values())
+
     def show_typed(self, view: str) -> None:
         """A view of the rows without a bad cell, their columns typed and by their names."""
-        cells = ", ".join(f"t{at} as {_quoted(name)}" for at, name in enumerate(self.columns))
+        cells = ", ".join(f"t{at} as {_quoted(name)}" for at, name in enumerate(self.names))
         self._connection.execute(
             f"create view {view} as select {cells} from {self.name} where bad is null"
         )

@@ -66,11 +66,36 @@ class Explained:
         """One row a cause: cause, rows, meaning; the unexplained first."""
         return causes.counted(self.rows)
 
-    def keys(self, cause: str) -> list[str]:
-        """The keys with this cause, sorted. Raises BadInput for what is no cause."""
+    def of(self, cause: str = "") -> polars.DataFrame:
+        """One row a key with this cause, or with any: key, difference, cause, told, job_id,
+        attempt_count, error_type, http_status, place. Raises BadInput for what is no cause."""
+        return self._of(cause).select(_TOLD)
+
+    def cells(self, cause: str = "") -> polars.DataFrame:
+        """The changed cells of the keys with this cause: key, column, local, cloud."""
+        found = self.reconciliation.differences
+        return found.filter(polars.col("key").is_in(self._of(cause)["key"].to_list()))
+
+    def subject(self, cause: str = "", key: str = "") -> str:
+        """What to trace of a key, else of the first one with this cause: its job, else its entry.
+        Empty where nothing differs. Raises BadInput for a key that does not differ."""
+        rows = self._of(cause)
+        found = rows.filter(polars.col("key") == key) if key else rows
+        if key and found.is_empty():
+            raise BadInput(f"the key {key!r} is none of those that differ here")
+        named = found.select(polars.coalesce("job_id", "entry_key", "key")).head(1)
+        return str(named.item()) if named.height else ""
+
+    def _of(self, cause: str) -> polars.DataFrame:
+        if not cause:
+            return self.rows
         if cause not in causes.CAUSES:
             raise BadInput(f"no cause {cause!r}; choose one of {', '.join(causes.CAUSES)}")
-        found: list[str] = self.rows.filter(polars.col("cause") == cause)["key"].sort().to_list()
+        return self.rows.filter(polars.col("cause") == cause)
+
+    def keys(self, cause: str) -> list[str]:
+        """The keys with this cause, sorted. Raises BadInput for what is no cause."""
+        found: list[str] = self._of(cause)["key"].sort().to_list()
         return found
 
     def write(self, folder: Path, kind: str = "csv") -> None:

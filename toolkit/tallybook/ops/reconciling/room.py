@@ -14,7 +14,7 @@ from weakref import finalize
 import duckdb
 import polars
 
-from tallybook.errors import BadInput, NoRoom
+from tallybook.errors import BadInput, NoRoom, TallybookError
 from tallybook.ops import memory, statements
 from tallybook.ops.interrupts import interruptible
 
@@ -26,7 +26,10 @@ _MADE: Final = """
     union all
     select 'table', table_name from duckdb_tables()"""
 _FULL = ("no space left", "max_temp_directory_size", "disk full", "could not write")
-_NO_MEMORY = "failed to allocate"
+_TOO_LITTLE: Final = (
+    "the memory that this comparison may use is too little for it; give it more (--memory, or "
+    "memory= in Python)"
+)
 
 
 class Room:
@@ -98,8 +101,10 @@ class Room:
                 yield
         except duckdb.Error as error:
             words = str(error).casefold()
-            if any(one in words for one in _FULL) or _NO_MEMORY in words:
-                raise NoRoom(_full(self.aside, words)) from None
+            if any(one in words for one in _FULL):
+                raise NoRoom(_full(self.aside)) from None
+            if isinstance(error, duckdb.OutOfMemoryException):
+                raise TallybookError(_TOO_LITTLE) from None
             raise
 
     @contextmanager
@@ -144,10 +149,7 @@ def _leave(connection: duckdb.DuckDBPyConnection, folder: TemporaryDirectory[str
     folder.cleanup()
 
 
-def _full(aside: Path, words: str) -> str:
-    if _NO_MEMORY in words and not any(one in words for one in _FULL):
-        return ("the memory that this comparison may use is too small for it; give it more "
-                "(--memory, or memory= in Python)")  # fmt: skip
+def _full(aside: Path) -> str:
     return (
         f"{aside.parent}: the disk takes no more of what does not fit into memory; make room, "
         "or name another folder with --out, or in TMPDIR"
