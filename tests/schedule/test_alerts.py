@@ -262,6 +262,17 @@ def test_one_silent_target_does_not_hold_up_another(
     assert [one.target for one in listener.outbox.waiting()] == ["env:DEAD"]
 
 
+def test_a_silent_target_is_asked_once_a_round_however_many_messages_wait(
+    tmp_path: Path, clock: FakeClock, target: Target
+) -> None:
+    listener = alerting(tmp_path, clock)
+    run_ends(listener, planned(), FOUND)
+    run_ends(listener, planned(), CLEAN)
+    target.reason = "no"
+    Postman(listener.outbox, clock, target).round()
+    assert (len(listener.outbox.waiting()), target.tried) == (2, 1)
+
+
 def test_the_clock_set_back_does_not_hold_a_message_for_years(
     tmp_path: Path, clock: FakeClock, target: Target
 ) -> None:
