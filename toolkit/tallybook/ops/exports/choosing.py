@@ -75,7 +75,8 @@ def _parsed(name: str, tables: Mapping[str, Any], is_own: bool) -> Profile:
         if not isinstance(held, dict):
             raise BadInput(f"[columns] {column!r} must be a table: write [columns.{column}]")
         own = {field: value for field, value in held.items() if field in _RULE}
-        rules[column] = _rule(column, {**cells, **own})
+        if own:
+            rules[column] = _rule(column, {**cells, **own})
         rest = {field: value for field, value in held.items() if field not in own}
         if rest:
             comparing[column] = rest
