@@ -85,11 +85,13 @@ def require_no_log(args: argparse.Namespace) -> None:
         raise BadInput(f"{asked[0]} asks the log of a book: leave --local out, or add --explain")
 
 
-def flight(args: argparse.Namespace) -> Flight:
+def flight(args: argparse.Namespace, profile: Profile | None) -> Flight:
     """What counts as in flight. Raises BadInput for a length of time that is none."""
     from tallybook import ops
+    from tallybook.ops.reconciling.explaining import covered
 
-    return ops.Flight(args.covers, seconds("--in-flight-max", args.in_flight_max))
+    asked = ops.Flight(args.covers, seconds("--in-flight-max", args.in_flight_max))
+    return covered(asked, profile)
 
 
 def seconds(option: str, given: str) -> float:
@@ -107,7 +109,7 @@ def seconds(option: str, given: str) -> float:
 class Recorder:
     """The line of this run in the ledger of ``--out``; nothing without one."""
 
-    def __init__(self, args: argparse.Namespace, warehouse: Warehouse) -> None:
+    def __init__(self, args: argparse.Namespace, warehouse: Warehouse, covered: str | None) -> None:
         from tallybook.ops.reconciling import covers
         from tallybook.ops.reconciling.ledger import Ledger, series_of
 
@@ -115,8 +117,8 @@ class Recorder:
         self._export = Path(args.export).name
         series = series_of(warehouse.node_id, args.key, args.local)
         self._ledger = Ledger.of(Path(args.out), series) if args.out else None
-        if self._ledger and args.covers:
-            self._ledger.require_newer(self._export, covers.cover(warehouse, args.covers))
+        if self._ledger and covered:
+            self._ledger.require_newer(self._export, covers.cover(warehouse, covered))
 
     def record(self, explained: Explained, *, whole: bool) -> dict[str, Any]:
         """Write the line; what it adds to the answer."""

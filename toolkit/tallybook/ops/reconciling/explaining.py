@@ -16,6 +16,7 @@ import polars
 from tallybook.errors import BadInput
 from tallybook.layout import FOLDER_MODE
 from tallybook.ops import statements, windows
+from tallybook.ops.exports.profile import Profile
 from tallybook.ops.reconciling import causes, compare, covers, plan
 from tallybook.ops.reconciling.compare import Table
 from tallybook.ops.reconciling.covers import Cover
@@ -156,7 +157,7 @@ def reconcile(
     found = compare.reconcile(left, right, key=key, **how)
     if not isinstance(left, Warehouse):
         return found
-    return because(left, found, flight or Flight()).reconciliation
+    return because(left, found, covered(flight, how.get("profile"))).reconciliation
 
 
 def explain(
@@ -171,7 +172,17 @@ def explain(
     """Compare the cache of a book, or the table ``local`` of the same keys, with ``export``, and
     say of each difference why it is one, by the log of that book. Raises BadInput."""
     found = compare.reconcile(warehouse if local is None else local, export, key=key, **how)
-    return because(warehouse, found, flight or Flight(), is_cache=local is None)
+    asked = covered(flight, how.get("profile"))
+    return because(warehouse, found, asked, is_cache=local is None)
+
+
+def covered(flight: Flight | None, profile: Profile | None) -> Flight:
+    """What counts as in flight, with what a profile says that the export covers where ``flight``
+    does not."""
+    asked = flight or Flight()
+    if profile and profile.covers and not asked.covers:
+        return replace(asked, covers=profile.covers)
+    return asked
 
 
 def because(
@@ -188,6 +199,7 @@ def because(
         "pointers": [_pointer(name) for name in found.key],
         "is_cache": is_cache,
         "is_whole": _is_whole(warehouse),
+        "is_cut": bool(found.statuses["unreadable_cloud"]),
         "at": windows.instant(flight.at, windows.named_zone("UTC")) or datetime.now(UTC),
         "most_us": round(flight.most_s * 1e6),
         **(cover.bounds() if cover else covers.NOTHING),

@@ -72,6 +72,8 @@ def propose(
     if isinstance(explained, Untold) or export is None:
         words = explained.words if isinstance(explained, Untold) else "there is no export"
         return Proposed(warehouse.book, None, words)
+    if explained.reconciliation.apart:
+        return Proposed(warehouse.book, None, f"no plan: {explained.reconciliation.apart}")
     begun = making.begin(warehouse.book)
     plan = making.make(begun, warehouse, explained, Path(export), policy)
     return Proposed(warehouse.book, plan)

@@ -21,7 +21,8 @@ _SAMPLE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """What both sides have of the keys that differ, asked at once for all of them."""
+    """What both sides have of the keys that differ, asked at once for all of them. ``is_cut``: rows
+    of the export cannot be read, so none that is missing there is known to be gone."""
 
     key: tuple[str, ...]
     entries: Mapping[str, Any]
@@ -31,6 +32,7 @@ class Sides:
     rules: Rules
     topic: str | None
     named_by_key: bool
+    is_cut: bool
 
     @classmethod
     def gather(
@@ -61,6 +63,7 @@ class Sides:
             rules=_rules(profile) | dict(rules),
             topic=_topic(warehouse),
             named_by_key=_named_by_key(sample, found.key),
+            is_cut=bool(found.statuses["unreadable_cloud"]),
         )
 
     def entry_key(self, row: Mapping[str, Any]) -> str | None:
