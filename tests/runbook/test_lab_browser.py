@@ -77,7 +77,11 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def lab(address: str) -> Iterator[tuple[Any, list[str]]]:
     """JupyterLab with the incident notebook run, and what it asked of the network."""
     own = address.partition("/lab")[0]
-    with chromium.page(lambda url: url.startswith((own, "data:", "blob:"))) as (page, refused):
+
+    def is_own(url: str) -> bool:
+        return url.startswith((own, "data:", "blob:"))
+
+    with chromium.opened() as browser, chromium.page(is_own, browser) as (page, refused):
         page.set_default_timeout(90_000)
         page.set_viewport_size({"width": 1400, "height": 5000})
         page.goto(address.replace("/lab?", "/lab/tree/notebooks/incident.ipynb?"))

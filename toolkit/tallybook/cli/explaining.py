@@ -13,6 +13,7 @@ from tallybook.layout import Layout, find_book
 
 if TYPE_CHECKING:
     from tallybook.ops import Explained, Flight, Warehouse
+    from tallybook.ops.exports.profile import Profile
     from tallybook.recover.plans import Plan
 
 _FIRST = 5
@@ -34,13 +35,17 @@ class Planner:
         self._rules = ruling.rules(args)
         self._begun = plans.begin(self._book)
 
-    def write(self, warehouse: Warehouse, explained: Explained) -> tuple[Path, Plan]:
+    def write(
+        self, warehouse: Warehouse, explained: Explained, profile: Profile | None
+    ) -> tuple[Path, Plan]:
         """Write the plan, into ``--out`` or else the book's ``plans/``; where, and what it is."""
         from tallybook.recover import plans
 
         export = Path(self._args.export)
         policy = self._args.plan
-        plan = plans.make(self._begun, warehouse, explained, export, policy, self._rules)
+        plan = plans.make(
+            self._begun, warehouse, explained, export, policy, rules=self._rules, profile=profile
+        )
         folder = Path(self._args.out) if self._args.out else Layout(self._book).plans
         path = folder / f"plan-{plan.head.plan}.ndjson"
         plans.write(path, plan)
@@ -70,6 +75,14 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--plan", metavar="POLICY",
         help="write a repair plan: last-write-wins, version-check, merge, server or manual",
     )  # fmt: skip
+
+
+def require_no_log(args: argparse.Namespace) -> None:
+    """Raise BadInput where two files are compared by options that ask the log of a book."""
+    given = {"--covers": args.covers, "--again": args.again, "--plan": args.plan}
+    asked = [option for option, value in given.items() if value is not None]
+    if asked:
+        raise BadInput(f"{asked[0]} asks the log of a book: leave --local out, or add --explain")
 
 
 def flight(args: argparse.Namespace) -> Flight:

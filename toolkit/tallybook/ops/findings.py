@@ -127,11 +127,16 @@ def cache_rebuild(warehouse: Warehouse, *, as_of: Instant = None) -> list[Findin
 def reconcile(
     reconciliation: Reconciliation | Untold, explained: Explained | Untold | None = None
 ) -> list[Finding]:
-    """What differs between the two sides of a reconciliation; with ``explained`` also why."""
+    """What differs between the two sides of a reconciliation; with ``explained`` also why.
+
+    Where nothing was comparable, that is the one finding: no row is called missing.
+    """
     if isinstance(reconciliation, Untold):
         told = "two files can be compared"
         compared = "tallybook reconcile EXPORT --local FILE"
         return [Finding("clean", "info", reconciliation.words, evidence=told, action=compared)]
+    if reconciliation.apart:
+        return [Finding("not_comparable", "problem", _sentence(reconciliation.apart))]
     found = [
         _status(reconciliation, "differs", "changed", "Rows that differ"),
         _status(reconciliation, "only_local", "missing", "Rows that are missing in the export"),

@@ -16,6 +16,7 @@ from tallybook.ids import payload_digest
 from tallybook.layout import require_book
 from tallybook.log.chain import Position, as_json
 from tallybook.ops import windows
+from tallybook.ops.exports.profile import Profile
 from tallybook.ops.reconciling import Explained
 from tallybook.ops.warehouse import Warehouse
 from tallybook.recover.plans import policies
@@ -47,17 +48,19 @@ def make(
     explained: Explained,
     export: Path,
     policy: str,
+    *,
     rules: Rules | None = None,
+    profile: Profile | None = None,
 ) -> Plan:
     """The plan for the differences that ``explained`` found in ``export`` by the cache of a book.
 
-    ``rules`` are those of the comparison. Raises BadInput for a policy that is none, and for rows
-    that are no cache.
+    ``rules`` and ``profile`` are those of the comparison. Raises BadInput for a policy that is
+    none.
     """
     if policy not in POLICIES:
         raise BadInput(f"no policy {policy!r}; choose one of {', '.join(POLICIES)}")
     digest = digest_of(export)
-    sides = Sides.gather(warehouse, explained, export, rules or {})
+    sides = Sides.gather(warehouse, explained, export, rules or {}, profile)
     found = explained.rows.filter(explained.rows["cause"] != "in_flight").to_dicts()
     actions = tuple(_action(n, row, sides, policy) for n, row in enumerate(found, 1))
     covers = explained.cover.text if explained.cover else None
