@@ -10,6 +10,7 @@ from ops_logs import Log, text
 
 from tallybook import ops
 from tallybook.errors import BadInput
+from tallybook.ops.exports import choosing
 from tallybook.ops.reconciling import causes
 
 NOW = 600.0
@@ -138,6 +139,20 @@ def test_a_time_that_an_export_covers_is_moved_back_by_the_measured_skew_and_lag
     assert why(explained(tmp_path, {}, covers=text(39))) == {
         "0": "removed_in_cloud", "1": "removed_in_cloud", "2": "in_flight",
     }  # fmt: skip
+
+
+def test_a_profile_may_say_what_an_export_covers(tmp_path: Path) -> None:
+    log = Log(tmp_path)
+    delivered(log, "1", 1, version=1)
+    delivered(log, "1", 2, at=500, version=2)
+    export = lines(tmp_path / "export.csv", {"1": 1})
+    (tmp_path / "p.toml").write_text('covers = "1"\n')
+    profile = choosing.load(tmp_path / "p.toml")
+    with ops.open(tmp_path) as warehouse:
+        for given, cause in ((None, "in_flight"), ("2", "changed_in_cloud")):
+            flight = ops.Flight(given, at=text(NOW))
+            found = ops.explain(warehouse, export, key="id", flight=flight, profile=profile)
+            assert why(found) == {"1": cause}, "what is given beside the profile counts more"
 
 
 def test_a_skew_that_was_not_measured_is_said(tmp_path: Path) -> None:

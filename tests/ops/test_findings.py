@@ -6,6 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import polars
 import pytest
 from ops_logs import Log, text
 
@@ -214,6 +215,15 @@ def test_reconcile_findings_carry_the_keys(tmp_path: Path) -> None:
     assert found == {"changed": ("1",), "missing": ("2",), "extra": ("9",),
                      "duplicate_cloud": ("7",)}  # fmt: skip
     assert reconciliation.columns_only_local == ("key",)
+
+
+@pytest.mark.parametrize("right", [["9"], []])
+def test_where_nothing_is_comparable_no_row_is_called_missing(right: list[str]) -> None:
+    sides = (
+        polars.DataFrame({"id": keys}, schema={"id": polars.String}) for keys in (["1"], right)
+    )
+    (found,) = ops.findings.reconcile(ops.reconcile(*sides, key="id"))
+    assert (found.kind, found.severity, found.ids) == ("not_comparable", "problem", ())
 
 
 def test_entries_still_to_be_delivered_are_in_flight(tmp_path: Path) -> None:

@@ -421,6 +421,28 @@ def test_a_policy_that_is_none_is_refused(standing: tuple[World, str]) -> None:
         planned(standing[0], "newest")
 
 
+def test_nothing_is_deleted_for_an_export_of_which_rows_cannot_be_read(
+    standing: tuple[World, str],
+) -> None:
+    world = standing[0]
+    export = world.export("cut")
+    export.write_text(export.read_text() + "gone,1\n")
+    _, plan = world.plan(export, "server")
+    left = {one.key: (one.cause, one.action) for one in plan.actions if one.action == "leave"}
+    assert left == dict.fromkeys(("gone", "never"), ("unexplained", "leave")) | {
+        "dead": ("dead", "leave")
+    }
+    assert "delete" not in {choice for one in plan.actions for choice in one.choices}
+
+
+def test_no_plan_is_made_where_no_key_is_on_both_sides(standing: tuple[World, str]) -> None:
+    world = standing[0]
+    export = world.export("other")
+    export.write_text("id,x,y\nnobody,1,same\n")
+    with pytest.raises(BadInput, match="no plan is made where nothing is comparable: no key"):
+        world.plan(export, "server")
+
+
 def test_equal_plans_bear_equal_names(standing: tuple[World, str]) -> None:
     world = standing[0]
     export = world.export("e")

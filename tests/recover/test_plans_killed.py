@@ -14,6 +14,8 @@ import pytest
 from plan_worlds import World
 
 from tallybook import Book
+from tallybook.book import New
+from tallybook.book.repairing import Step
 from tallybook.cli.main import main
 from tallybook.errors import NoRoom
 from tallybook.event import Event
@@ -81,6 +83,11 @@ def check_done_once(book: Path, plan: Path) -> None:
     assert audit(book) == []
     undone = plans.undo(book, plan)
     assert (sum(undone.done.values()), undone.passed_over) == (8, {})
+    with Book.open(book) as opened:
+        values = {entry.key: entry.value["x"] for entry in opened.entries()}
+        assert len(opened.jobs(status="dead")) == 2
+    kept = {f"{key}{n}": 1 for key in ("changed", "gone", "dead") for n in "12"}
+    assert values == kept | {"a": 1, "never1": 3, "never2": 3}, "as before the plan"
 
 
 def killed(book: Path, plan: Path, fault: Fault) -> int:
@@ -145,3 +152,12 @@ def test_a_full_disk_leaves_a_plan_that_can_be_gone_on_with(
         plans.apply(book, plan)
     plans.apply(book, plan)
     check_done_once(book, plan)
+
+
+def test_a_step_that_another_process_has_done_is_not_done_again(place: tuple[Path, Path]) -> None:
+    new = New("t", {"id": 1}, idempotency_key="plan-p-1")
+    with Book.open(place[0]) as one, Book.open(place[0]) as other:
+        assert [event.name for event in one.repair("p", [Step(1, new=new)], "applied")] == [
+            "job.enqueued", "plan.applied",
+        ]  # fmt: skip
+        assert other.repair("p", [Step(1, new=new)], "applied") == []

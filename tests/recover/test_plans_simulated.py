@@ -53,14 +53,19 @@ def check_repair(world: World, policy: str) -> None:
     assert policy == "last-write-wins" or not left
 
 
+def live(root: Path, seed: int, *, repaired: bool) -> None:
+    """One world, explained and, where asked for, repaired."""
+    world, export = lived(root, seed)
+    check_causes(world, export)
+    if repaired:
+        check_repair(world, "server" if seed % 2 else "last-write-wins")
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_every_difference_has_its_true_cause_and_its_repair_holds(
     tmp_path: Path, seed: int
 ) -> None:
-    world, export = lived(tmp_path, seed)
-    check_causes(world, export)
-    if seed < REPAIRED:
-        check_repair(world, "server" if seed % 2 else "last-write-wins")
+    live(tmp_path, seed, repaired=seed < REPAIRED)
 
 
 def test_the_worlds_show_every_cause_that_has_a_story(tmp_path: Path) -> None:

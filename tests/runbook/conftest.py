@@ -12,7 +12,9 @@ from runbook_notebooks import empty_book
 
 from tallybook.runbook.kernels import Warm
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "ops"))
+for room in ("ops", "recover"):
+    sys.path.insert(0, str(Path(__file__).parent.parent / room))
+"""Logs written line by line are those of the tests of ops, worlds to repair those of recover."""
 
 
 @pytest.fixture

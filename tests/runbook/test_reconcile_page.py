@@ -42,7 +42,10 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def page(report: Path) -> Iterator[Any]:
-    with chromium.page(lambda url: url.startswith("file:")) as (page, refused):
+    def is_file(url: str) -> bool:
+        return url.startswith("file:")
+
+    with chromium.opened() as browser, chromium.page(is_file, browser) as (page, refused):
         said: list[str] = []
         page.on("console", lambda message: said.append(message.text))
         page.on("pageerror", lambda error: said.append(str(error)))

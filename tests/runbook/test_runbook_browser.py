@@ -97,7 +97,7 @@ def test_without_scripts_a_report_shows_the_same_charts_and_tables(
 READ = ".reading .readout"
 
 
-def test_charts_and_tables_are_worked_by_keyboard_alone(
+def test_charts_are_read_zoomed_and_thinned_out_by_keyboard_alone(
     reports: dict[str, Path], browser: Any
 ) -> None:
     view: dict[str, Any] = {"color_scheme": "dark", "viewport": {"width": 1280, "height": 900}}
@@ -125,8 +125,14 @@ def test_charts_and_tables_are_worked_by_keyboard_alone(
         page.keyboard.press("Enter")
         assert chart.locator(".role-mark > path:not(.dim)").count() == drawn - 1
         page.keyboard.press(" ")
-        assert chart.locator(".dim").count() == 0
+        assert chart.locator(".dim").count() == 0 and refused == []
 
+
+def test_tables_sort_by_keyboard_and_charts_follow_the_scheme_but_on_paper(
+    reports: dict[str, Path], browser: Any
+) -> None:
+    with chromium.page(is_file, browser, offline=True, color_scheme="dark") as (page, refused):
+        page.goto(reports["throughput_latency"].as_uri())
         head = page.locator("th", has_text="error_type").first
         head.locator("button").focus()
         names = page.locator("table", has=head).locator("tbody tr td:first-child")
@@ -137,7 +143,7 @@ def test_charts_and_tables_are_worked_by_keyboard_alone(
         assert orders[0] == ("ascending", sorted(orders[0][1]))
         assert orders[1] == ("descending", orders[0][1][::-1])
 
-        title = chart.locator(".role-title-text text")
+        title = page.locator(".chart .role-title-text text").first
         assert title.evaluate("one => getComputedStyle(one).fill") == "rgb(227, 231, 238)"
         page.emulate_media(media="print", color_scheme="dark")
         assert title.evaluate("one => getComputedStyle(one).fill") == "rgb(0, 0, 0)"

@@ -137,7 +137,8 @@ def test_a_job_in_no_state_for_it_is_passed_over_with_the_reason(tmp_path: Path)
     worlds.clean(book)
     acted = acting.act(book, "requeue", ["j0001", "nobody"], dry_run=False)
     assert acted.passed_over == (("j0001", "it is done"), ("nobody", "the book has no such job"))
-    assert acting.after(acted).is_empty() and "nothing to take back" in acted.undo
+    assert acting.after(acted).words == "Nothing was changed, so there is nothing to check."
+    assert "nothing to take back" in acted.undo
     with pytest.raises(BadInput, match="no action 'resurrect': choose requeue, discard, release"):
         acting.act(book, "resurrect", [], dry_run=True)
 

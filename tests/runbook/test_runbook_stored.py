@@ -16,7 +16,6 @@ from tallybook.runbook.catalogue import read
 ROOT = Path(__file__).parents[2]
 RUNBOOKS = sorted((ROOT / "runbooks").glob("*.ipynb"))
 STORED = [*RUNBOOKS, *sorted((ROOT / "notebooks").glob("*.ipynb"))]
-SHAPED = [path for path in RUNBOOKS if path.stem != "reconcile"]
 LONGEST = 12
 
 every = pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
@@ -99,7 +98,7 @@ def test_its_kernel_is_the_plain_python(path: Path) -> None:
     assert metadata["kernelspec"]["name"] == "python3"
 
 
-@pytest.mark.parametrize("path", SHAPED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", RUNBOOKS, ids=lambda path: path.stem)
 def test_a_runbook_has_the_shape_that_all_have(path: Path) -> None:
     assert shape.faults(path) == []
 

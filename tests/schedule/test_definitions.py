@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -31,6 +32,7 @@ TIMES = [
     "*/20 8-18 * * mon-fri",
     "15 * * * *",
     "0 6 1,15 * *",
+    "0 6 1,15 * tue",
     "0 6 * 2,11 0",
     "0 6 */2 * 7",
     "59 23 L * *",
@@ -72,6 +74,9 @@ def test_systemd_takes_the_service_and_the_timer(where: Where, tmp_path: Path) -
         text=True,
     )
     assert (checked.returncode, checked.stderr) == (0, "")
+    assert (
+        r"""--now" "a 'b' \"c\" %%d $$e {{ f }} \\ ü" """ in files["tallybook-a-b-c-d-e-f.service"]
+    )
     text = files["tallybook-a-b-c-d-e-f.timer"]
     assert "Persistent=false" in text and "OnCalendar=*-*-* 02:00:00 Europe/Berlin" in text
     assert "Persistent=true" in files["tallybook-plain.timer"]
@@ -113,7 +118,7 @@ def test_cron_takes_the_crontab(where: Where, tmp_path: Path) -> None:
 def test_a_shell_reads_the_words_of_the_crontab_as_they_were_meant(where: Where) -> None:
     one = entry(HOSTILE, zone="Europe/Berlin")
     line = made("crontab", where, one)["crontab"].splitlines()[-1]
-    assert line.startswith("0 2 * * * ")
+    assert line.startswith("0 2 * * * ") and not re.search(r"(?<!\\)%", line)
     words = shlex.split(line.removeprefix("0 2 * * * ").replace("\\%", "%"))
     assert words[1] == str(where.folder) and words[-7:] == [
         "schedule", "--now", HOSTILE, "--book", str(where.book), "--out", str(where.out)

@@ -164,3 +164,17 @@ def test_an_entry_hands_its_thresholds_to_its_run(tmp_path: Path) -> None:
     assert one.environment() == {"TALLYBOOK_THRESHOLDS": '{"backlog": {"drain_s": 9}}'}
     with pytest.raises(BadInput, match=r"line 4: \[\[schedule\]\] 1 thresholds drain: no such set"):
         read(tmp_path, text.replace("drain_s", "drain"))
+
+
+def test_a_text_of_several_lines_does_not_shift_the_places_of_what_follows(tmp_path: Path) -> None:
+    note = '''[[schedule]]
+runbook = "a"
+cron = "0 1 * * *"
+parameters.note = """
+[[schedule]]
+missed = "x"
+"""
+missed = "twice"
+'''
+    with pytest.raises(BadInput, match=r"line 8: \[\[schedule\]\] 1 missed: 'twice' is none of"):
+        read(tmp_path, note)

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from schedule_steps import MIDNIGHT, Told, answer, entry, schedule, settled, until
+from schedule_steps import Told, answer, entry, schedule, settled, until
 
 from tallybook.errors import BadInput
 from tallybook.runbook.schedule import diary
 from tallybook.testing import FakeClock
 
 HOUR = 3600
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    """Midnight."""
-    return FakeClock(MIDNIGHT)
 
 
 @pytest.fixture
@@ -327,13 +320,22 @@ def test_a_run_that_is_killed_under_a_living_schedule_has_failed(
     assert told.outcomes[0].message == "the run was killed by signal 9"
 
 
-def test_a_run_is_in_the_diary_before_it_begins(tmp_path: Path, clock: FakeClock) -> None:
-    seen = tmp_path / "seen.json"
-    made = schedule(tmp_path, entry(), does=f"cp {tmp_path}/diary.json {seen}", clock=clock)
+def test_a_run_is_in_the_diary_before_it_begins(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = schedule(tmp_path, entry(), clock=clock)
+    begin, seen = made.runs.begin, []
+
+    def noted(name: str, command: list[str], environment: dict[str, str]) -> int:
+        seen.append(diary.read(tmp_path / diary.FILE).pages[name])
+        return begin(name, command, environment)
+
+    monkeypatch.setattr(made.runs, "begin", noted)
     clock.advance(2 * HOUR)
     settled(made)
-    page = json.loads(seen.read_bytes())["pages"]["night"]
-    assert page["running"]["due_at"] == "2026-06-01T02:00:00.000000Z" and page["waiting"] == []
+    (page,) = seen
+    assert page.running is not None and page.waiting == ()
+    assert page.running.due_at == datetime(2026, 6, 1, 2, tzinfo=UTC)
 
 
 def test_told_to_stop_it_begins_nothing_and_waits_for_its_runs(

@@ -13,6 +13,7 @@ from tallybook.layout import Layout, find_book
 
 if TYPE_CHECKING:
     from tallybook.ops import Explained, Flight, Warehouse
+    from tallybook.ops.exports.profile import Profile
     from tallybook.recover.plans import Plan
 
 _FIRST = 5
@@ -34,13 +35,17 @@ class Planner:
         self._rules = ruling.rules(args)
         self._begun = plans.begin(self._book)
 
-    def write(self, warehouse: Warehouse, explained: Explained) -> tuple[Path, Plan]:
+    def write(
+        self, warehouse: Warehouse, explained: Explained, profile: Profile | None
+    ) -> tuple[Path, Plan]:
         """Write the plan, into ``--out`` or else the book's ``plans/``; where, and what it is."""
         from tallybook.recover import plans
 
         export = Path(self._args.export)
         policy = self._args.plan
-        plan = plans.make(self._begun, warehouse, explained, export, policy, self._rules)
+        plan = plans.make(
+            self._begun, warehouse, explained, export, policy, rules=self._rules, profile=profile
+        )
         folder = Path(self._args.out) if self._args.out else Layout(self._book).plans
         path = folder / f"plan-{plan.head.plan}.ndjson"
         plans.write(path, plan)
@@ -72,11 +77,21 @@ def add(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def flight(args: argparse.Namespace) -> Flight:
+def require_no_log(args: argparse.Namespace) -> None:
+    """Raise BadInput where two files are compared by options that ask the log of a book."""
+    given = {"--covers": args.covers, "--again": args.again, "--plan": args.plan}
+    asked = [option for option, value in given.items() if value is not None]
+    if asked:
+        raise BadInput(f"{asked[0]} asks the log of a book: leave --local out, or add --explain")
+
+
+def flight(args: argparse.Namespace, profile: Profile | None) -> Flight:
     """What counts as in flight. Raises BadInput for a length of time that is none."""
     from tallybook import ops
+    from tallybook.ops.reconciling.explaining import covered
 
-    return ops.Flight(args.covers, seconds("--in-flight-max", args.in_flight_max))
+    asked = ops.Flight(args.covers, seconds("--in-flight-max", args.in_flight_max))
+    return covered(asked, profile)
 
 
 def seconds(option: str, given: str) -> float:
@@ -94,7 +109,7 @@ def seconds(option: str, given: str) -> float:
 class Recorder:
     """The line of this run in the ledger of ``--out``; nothing without one."""
 
-    def __init__(self, args: argparse.Namespace, warehouse: Warehouse) -> None:
+    def __init__(self, args: argparse.Namespace, warehouse: Warehouse, covered: str | None) -> None:
         from tallybook.ops.reconciling import covers
         from tallybook.ops.reconciling.ledger import Ledger, series_of
 
@@ -102,8 +117,8 @@ class Recorder:
         self._export = Path(args.export).name
         series = series_of(warehouse.node_id, args.key, args.local)
         self._ledger = Ledger.of(Path(args.out), series) if args.out else None
-        if self._ledger and args.covers:
-            self._ledger.require_newer(self._export, covers.cover(warehouse, args.covers))
+        if self._ledger and covered:
+            self._ledger.require_newer(self._export, covers.cover(warehouse, covered))
 
     def record(self, explained: Explained, *, whole: bool) -> dict[str, Any]:
         """Write the line; what it adds to the answer."""

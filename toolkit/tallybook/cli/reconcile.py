@@ -103,6 +103,7 @@ def _found(args: argparse.Namespace, asked: Mapping[str, Any]) -> _Told:
     from tallybook import ops
 
     if args.local and not args.explain:
+        explaining.require_no_log(args)
         return _Told(ops.reconcile(args.local, args.export, **asked))
     wait_s = explaining.wait_s(args)
     told = _looked(args, asked, is_last=not wait_s)
@@ -119,13 +120,14 @@ def _looked(args: argparse.Namespace, asked: Mapping[str, Any], *, is_last: bool
     from tallybook import ops
 
     planner = explaining.Planner(args) if args.plan else None
-    flight = explaining.flight(args)
+    profile = asked.get("profile")
+    flight = explaining.flight(args, profile)
     with _warehouse(args.book) as warehouse:
-        recorder = explaining.Recorder(args, warehouse)
+        recorder = explaining.Recorder(args, warehouse, flight.covers)
         explained = ops.explain(warehouse, args.export, local=args.local, flight=flight, **asked)
         if not is_last:
             return _Told(explained.reconciliation, explained)
-        plan = planner.write(warehouse, explained) if planner else None
+        plan = planner.write(warehouse, explained, profile) if planner else None
         recorded = recorder.record(explained, whole=not warehouse.notes)
         return _Told(explained.reconciliation, explained, warehouse.notes, plan, recorded)
 

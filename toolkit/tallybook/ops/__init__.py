@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from tallybook.ops.exports.export import Export as Export
     from tallybook.ops.exports.export import Ledger as Ledger
     from tallybook.ops.exports.export import read_export as read_export
+    from tallybook.ops.exports.shown import export_columns as export_columns
     from tallybook.ops.findings import Finding as Finding
     from tallybook.ops.health import clock_moves as clock_moves
     from tallybook.ops.health import growth as growth
@@ -81,8 +82,10 @@ if TYPE_CHECKING:
     from tallybook.ops.reconciling import Flight as Flight
     from tallybook.ops.reconciling import Reconciliation as Reconciliation
     from tallybook.ops.reconciling import explain as explain
+    from tallybook.ops.reconciling import explain_cache as explain_cache
     from tallybook.ops.reconciling import reconcile as reconcile
     from tallybook.ops.reconciling import reconcile_cache as reconcile_cache
+    from tallybook.ops.reconciling import recorded as recorded
     from tallybook.ops.reviewing import settings_review as settings_review
     from tallybook.ops.silence import or_silence as or_silence
     from tallybook.ops.warehouse import Warehouse as Warehouse
@@ -118,6 +121,8 @@ _PLACES = {
     "double_runs": "leases:double_runs",
     "expired_leases": "detectors:expired_leases",
     "explain": "reconciling:explain",
+    "explain_cache": "reconciling:explain_cache",
+    "export_columns": "exports.shown:export_columns",
     "findings": "findings:",
     "growth": "health:growth",
     "halves": "periods:halves",
@@ -135,6 +140,7 @@ _PLACES = {
     "read_export": "exports.export:read_export",
     "reconcile": "reconciling:reconcile",
     "reconcile_cache": "reconciling:reconcile_cache",
+    "recorded": "reconciling:recorded",
     "releasable": "leases:releasable",
     "repairs": "health:repairs",
     "retried": "detectors:retried",
@@ -174,6 +180,8 @@ __all__ = [
     "double_runs",
     "expired_leases",
     "explain",
+    "explain_cache",
+    "export_columns",
     "findings",
     "growth",
     "halves",
@@ -193,6 +201,7 @@ __all__ = [
     "read_export",
     "reconcile",
     "reconcile_cache",
+    "recorded",
     "releasable",
     "repairs",
     "retried",

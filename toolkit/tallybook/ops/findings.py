@@ -20,7 +20,7 @@ from tallybook.ops.advised import backlog, settings_review
 from tallybook.ops.finding import Finding, Severity
 from tallybook.ops.health import findings as log_health
 from tallybook.ops.letters import findings as dead_letters
-from tallybook.ops.reconciling import Reconciliation, Untold
+from tallybook.ops.reconciling import Explained, Reconciliation, Untold
 from tallybook.ops.thresholds import DEFAULTS, StuckLeases, ThroughputLatency
 from tallybook.ops.warehouse import Warehouse
 from tallybook.ops.weeks import findings as weekly_review
@@ -124,12 +124,19 @@ def cache_rebuild(warehouse: Warehouse, *, as_of: Instant = None) -> list[Findin
     return _or_clean(found, "The log holds no cache entry")
 
 
-def reconcile(reconciliation: Reconciliation | Untold) -> list[Finding]:
-    """What differs between the two sides of a reconciliation."""
+def reconcile(
+    reconciliation: Reconciliation | Untold, explained: Explained | Untold | None = None
+) -> list[Finding]:
+    """What differs between the two sides of a reconciliation; with ``explained`` also why.
+
+    Where nothing was comparable, that is the one finding: no row is called missing.
+    """
     if isinstance(reconciliation, Untold):
         told = "two files can be compared"
         compared = "tallybook reconcile EXPORT --local FILE"
         return [Finding("clean", "info", reconciliation.words, evidence=told, action=compared)]
+    if reconciliation.apart:
+        return [Finding("not_comparable", "problem", _sentence(reconciliation.apart))]
     found = [
         _status(reconciliation, "differs", "changed", "Rows that differ"),
         _status(reconciliation, "only_local", "missing", "Rows that are missing in the export"),
@@ -139,8 +146,28 @@ def reconcile(reconciliation: Reconciliation | Untold) -> list[Finding]:
         for side in ("local", "cloud"):
             words = f"{_APART[kind]} on the {side} side"
             found.append(_status(reconciliation, f"{kind}_{side}", f"{kind}_{side}", words))
+    if isinstance(explained, Explained):
+        found = [_because(one, explained) for one in found if one]
+        found.append(_unexplained(explained))
     matched = f"{counted(reconciliation.statuses['match'], 'matching row')}, nothing differs"
     return _or_clean(found, matched)
+
+
+def _because(finding: Finding, explained: Explained) -> Finding:
+    """A finding of rows that differ with their causes, counted."""
+    named = {"changed": "differs", "missing": "only_local", "extra": "only_cloud"}
+    rows = explained.rows.filter(polars.col("difference") == named.get(finding.kind, ""))
+    if rows.is_empty():
+        return finding
+    counts = rows["cause"].value_counts(sort=True).iter_rows()
+    causes = _some([f"{cause}: {counted(count, 'row')}" for cause, count in counts])
+    return replace(finding, evidence="; ".join(filter(None, (finding.evidence, causes))))
+
+
+def _unexplained(explained: Explained) -> Finding | None:
+    keys = tuple(explained.keys("unexplained"))
+    title = _counted("Differences that the log does not explain", len(keys))
+    return Finding("unexplained", "problem", title, keys) if keys else None
 
 
 def incomplete(warehouse: Warehouse) -> list[Finding]:
@@ -253,7 +280,8 @@ def _status(reconciliation: Reconciliation, status: str, kind: str, title: str) 
     if status == "differs":
         columns = reconciliation.changed_cells_by_column
         detail = _some([f"{column}: {counted(cells, 'cell')}" for column, cells in columns.items()])
-    return Finding(kind, "problem", _counted(title, count), keys, detail)
+    severity: Severity = "info" if kind.startswith("in_flight") else "problem"
+    return Finding(kind, severity, _counted(title, count), keys, detail)
 
 
 def _not_imported(warehouse: Warehouse) -> list[Finding]:

@@ -20,6 +20,7 @@ from tallybook.clock import to_text
 from tallybook.errors import BadInput, TallybookError
 from tallybook.job import Job, Status
 from tallybook.ops.opening import open_warehouse
+from tallybook.ops.silence import Silence
 from tallybook.ops.warehouse import Warehouse
 from tallybook.ops.wording import command, counted
 from tallybook.worker.sign import is_alive
@@ -33,6 +34,7 @@ _LEFT = {
     "discard": (Status.CANCELLED,),
     RELEASE: (Status.PENDING, Status.DONE, Status.DEAD, Status.CANCELLED),
 }
+_UNCHANGED = Silence("Nothing was changed, so there is nothing to check.")
 _UNDO = {"requeue": "cancel", "discard": "requeue"}
 
 
@@ -72,6 +74,8 @@ class Acted:
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         rows = [(one, f"{'would be ' * self.dry_run}{_PAST[self.action]}") for one in self.changed]
         rows += [(one, f"passed over: {why}") for one, why in self.passed_over]
+        if not rows:
+            return {"text/plain": self.words}
         table = polars.DataFrame(rows, schema=["job_id", self.action], orient="row")
         return {"text/plain": self.words, "text/html": table._repr_html_()}
 
@@ -171,12 +175,14 @@ def as_left(warehouse: Warehouse, acted: Acted) -> Warehouse:
     return open_warehouse(acted.book)
 
 
-def after(acted: Acted) -> polars.DataFrame:
-    """One row a job that was changed: job_id, status now, holds. Empty after a dry run.
+def after(acted: Acted) -> polars.DataFrame | Silence:
+    """One row a job that was changed: job_id, status now, holds; a sentence where none was.
 
     Raises TallybookError where one is not as the act left it, and nothing has happened to it since.
     """
-    rows = [] if acted.dry_run or not acted.changed else _looked(acted)
+    if acted.dry_run or not acted.changed:
+        return _UNCHANGED
+    rows = _looked(acted)
     bad = [str(row["job_id"]) for row in rows if not row["holds"]]
     if bad:
         named = ", ".join(bad[:_NAMED])

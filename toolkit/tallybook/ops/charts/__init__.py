@@ -14,7 +14,12 @@ from tallybook.ops.charts.failures import dead_letters, outcomes, retries_by_rea
 from tallybook.ops.charts.lanes import lease_lanes
 from tallybook.ops.charts.latencies import before_after, latency_bands, latency_heatmap
 from tallybook.ops.charts.rates import by_day, depth, growth, throughput
-from tallybook.ops.charts.reconciled import reconcile_columns, reconcile_status
+from tallybook.ops.charts.reconciled import (
+    reconcile_causes,
+    reconcile_columns,
+    reconcile_runs,
+    reconcile_status,
+)
 from tallybook.ops.charts.reviewed import settings
 
 __all__ = [
@@ -30,7 +35,9 @@ __all__ = [
     "latency_heatmap",
     "lease_lanes",
     "outcomes",
+    "reconcile_causes",
     "reconcile_columns",
+    "reconcile_runs",
     "reconcile_status",
     "retries_by_reason",
     "settings",

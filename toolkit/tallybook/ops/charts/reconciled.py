@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from tallybook.ops.charts import drawing
-from tallybook.ops.charts.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, WIDTH, Chart
-from tallybook.ops.reconciling import Reconciliation, Untold
+from tallybook.ops.charts.drawing import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    RED,
+    WIDTH,
+    Chart,
+    Drawing,
+)
+from tallybook.ops.reconciling import Explained, Ledger, Reconciliation, Untold
+from tallybook.ops.silence import Silence
 
 _COLOURS = {"match": GREEN, "differs": RED, "only local": ORANGE, "only cloud": BLUE}
+_CAUSES = {"unexplained": PURPLE, "in_flight": GREY}
 _MOST_COLUMNS = 30
+_MOST_RUNS = 60
 
 
 def reconcile_status(reconciliation: Reconciliation | Untold) -> Chart:
@@ -39,6 +52,47 @@ def reconcile_columns(reconciliation: Reconciliation | Untold) -> Chart:
         f"; {left} more columns" if left else ""
     )
     return drawing.dressed(_bars(counted, "cells", dict.fromkeys(counted, RED)), title, said)
+
+
+def reconcile_causes(explained: Explained | Untold) -> Chart:
+    """Rows that differ by their cause, a bar each; the unexplained first."""
+    title = "Why rows differ"
+    if isinstance(explained, Untold):
+        return drawing.empty(title, explained.words)
+    counted = {row["cause"]: row["rows"] for row in explained.causes.iter_rows(named=True)}
+    if not counted:
+        return drawing.empty(title, "no row differs")
+    shades = {cause: _CAUSES.get(cause, ORANGE) for cause in counted}
+    said = f"{sum(counted.values()):,} rows, by the history of their keys in the log"
+    return drawing.dressed(_bars(counted, "rows", shades), title, said)
+
+
+def reconcile_runs(ledger: Ledger) -> Drawing | Silence:
+    """Rows that do not match, run by run, by status, of the last sixty runs, as ``show`` draws
+    them; without a run a sentence."""
+    title = "Rows that do not match, over runs"
+    runs = [run.run for run in ledger.runs[-_MOST_RUNS:]]
+    if not runs:
+        return Silence(ledger.words[:1].upper() + ledger.words[1:])
+    rows = [
+        {"run": row["run"], "status": row["status"].replace("_", " "), "rows": row["rows"],
+         "covers": row["covers"], "verdict": row["verdict"]}
+        for row in ledger.frame().iter_rows(named=True)
+        if row["run"] in runs and row["status"] != "match"
+    ]  # fmt: skip
+    alt = drawing.altair_module()
+    names = list(dict.fromkeys(row["status"] for row in rows))
+    shades = [_COLOURS.get(name, GREY) for name in names]
+    base = alt.Chart(drawing.values(rows or [{"run": runs[0], "status": "", "rows": 0}]))
+    bars = base.mark_bar().encode(
+        x=alt.X("run:N", title="run (UTC)", scale=alt.Scale(domain=runs), sort=runs,
+                axis=alt.Axis(labelLimit=160, labelAngle=-40)),
+        y=alt.Y("rows:Q", title="rows", axis=drawing.count_axis(row["rows"] for row in rows)),
+        color=alt.Color("status:N", title="status", scale=drawing.colours(names, shades)),
+        tooltip=["run:N", "covers:N", "verdict:N", "status:N", alt.Tooltip("rows:Q", format=",")],
+    )  # fmt: skip
+    chart = bars.properties(width=WIDTH, height=220)
+    return drawing.show(drawing.dressed(chart, title, ledger.words))
 
 
 def _bars(counted: dict[str, int], what: str, shades: dict[str, str]) -> Chart:

@@ -15,7 +15,7 @@ from tallybook.errors import BadInput
 from tallybook.ops.exports.profile import MEBIBYTE, TYPES, Dialect, Limits, Profile, Rule, is_type
 
 BUILT_IN = Path(__file__).parent / "profiles"
-_TABLES = ("about", "layout", "known_by", "read", "cells", "columns", "limits", "last")
+_TABLES = ("about", "layout", "covers", "known_by", "read", "cells", "columns", "limits", "last")
 _READ = ("encoding", "delimiter", "quote", "escape", "header", "columns", "blanks", "sheet", "each")
 _RULE = tuple(field.name for field in fields(Rule))
 _CELLS = ("null", "decimal", "thousands", "zone")
@@ -75,7 +75,8 @@ def _parsed(name: str, tables: Mapping[str, Any], is_own: bool) -> Profile:
         if not isinstance(held, dict):
             raise BadInput(f"[columns] {column!r} must be a table: write [columns.{column}]")
         own = {field: value for field, value in held.items() if field in _RULE}
-        rules[column] = _rule(column, {**cells, **own})
+        if own:
+            rules[column] = _rule(column, {**cells, **own})
         rest = {field: value for field, value in held.items() if field not in own}
         if rest:
             comparing[column] = rest
@@ -84,6 +85,7 @@ def _parsed(name: str, tables: Mapping[str, Any], is_own: bool) -> Profile:
         name=name,
         about=_typed(tables.get("about", ""), str, "about"),
         layout=_typed(tables.get("layout", ""), str, "layout"),
+        covers=_typed(tables.get("covers", ""), str, "covers"),
         dialect=_dialect(_table(tables, "read", _READ)),
         rules=rules,
         every=_rule("[cells]", cells) if cells else Rule(),

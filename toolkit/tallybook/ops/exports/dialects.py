@@ -81,6 +81,8 @@ def _with_delimiter(name: str, path: Path, dialect: Dialect) -> Dialect:
         width, share = _agreed(rows)
         if width < 2 or len(next(row.cells for row in rows if row.cells)) != width:
             continue
+        if rows[0].reason:
+            continue  # a header that is no row here is one by another delimiter
         if mark == usual:
             return replace(dialect, delimiter=usual)
         if share >= _MOST and share > most:

@@ -14,10 +14,10 @@ import polars
 from tallybook.errors import BadInput, NoRoom
 from tallybook.ops import memory
 from tallybook.ops.exports import choosing, reading, suspicions
+from tallybook.ops.exports.account import Reading
 from tallybook.ops.exports.ledger import SHOWN, BadRow
 from tallybook.ops.exports.places import Places
 from tallybook.ops.exports.profile import Profile
-from tallybook.ops.exports.reading import Reading
 from tallybook.ops.interrupts import interruptible
 
 _UNREADABLE = {"file": polars.String, "line": polars.Int64, "offset": polars.Int64,

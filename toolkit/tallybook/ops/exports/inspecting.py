@@ -10,10 +10,10 @@ import duckdb
 
 from tallybook.ops import memory
 from tallybook.ops.exports import choosing, columns, reading, suspicions
+from tallybook.ops.exports.account import Reading
 from tallybook.ops.exports.columns import Column
 from tallybook.ops.exports.ledger import BadRow
 from tallybook.ops.exports.profile import Profile
-from tallybook.ops.exports.reading import Reading
 from tallybook.ops.interrupts import interruptible
 
 _PLAIN = ("csv", "ndjson", "json", "copy", "parquet", "orc", "xlsx")

@@ -254,3 +254,22 @@ def objects(items: Iterable[Item]) -> Items:
             yield item
         else:
             yield item.bad("not a JSON object")
+
+
+def cells(item: Item) -> tuple[Row, str]:
+    """The cells of a value, or why it is no row."""
+    if item.reason:
+        return {}, item.reason
+    try:
+        found = row(item.value)
+    except RecursionError:
+        return {}, "nested too deep"
+    for name, text in found.items():
+        if not _is_text(name) or (text is not None and not _is_text(text)):
+            return {}, f"{name!a} has half a letter (a lone surrogate)"
+    return found, ""
+
+
+def _is_text(cell: str) -> bool:
+    """Whether a cell can be written as UTF-8: JSON can name half a letter."""
+    return cell.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in cell)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import duckdb
 
 from tallybook.ops.exports import delimited
+from tallybook.ops.exports.account import FileRead, Reading
 from tallybook.ops.exports.ledger import Place
 from tallybook.ops.exports.profile import Limits
-from tallybook.ops.exports.reading import FileRead, Reading
 
 
 class Places:

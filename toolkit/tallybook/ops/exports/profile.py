@@ -109,6 +109,7 @@ class Profile:
     ``layout`` is empty where the file itself says what it is. ``rules`` has a rule for each column
     that is no plain text, ``every`` holds for the others. ``comparing`` has, by column, what its
     table says beyond the reading (a tolerance, another name, …): reconcile checks and uses it.
+    ``covers`` says up to where the export goes, for what knows a log beside it.
     ``last_rows`` is how many rows the export had when the profile was written. ``is_own`` says that
     a rule for a column which is not there is an error; a profile that tallybook carries has rules
     for columns that an export may leave out.
@@ -122,5 +123,6 @@ class Profile:
     every: Rule = field(default_factory=Rule)
     comparing: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
+    covers: str = ""
     last_rows: int | None = None
     is_own: bool = True

@@ -7,13 +7,13 @@ import re
 import duckdb
 
 from tallybook.errors import IncompleteInput
+from tallybook.ops.exports.account import FileRead, Reading
 from tallybook.ops.exports.profile import Profile, Rule
-from tallybook.ops.exports.reading import Reading
 
 _SHEET_ROWS = (1_048_575, 1_048_576, 65_535, 65_536)
 _ROUND = 1000
 _SHRUNK = 0.8
-_DAMAGED = r"[+-]?[0-9](\.[0-9]+)?[eE]\+?[0-9]{2}"
+_DAMAGED = r"[+-]?[0-9](\.[0-9]+)?E\+[0-9]{2}"
 _SLASHED = re.compile(r"([0-9]{1,2})([/.\-])([0-9]{1,2})\2([0-9]{2,4})(?:[ T].*)?")
 
 
@@ -39,7 +39,7 @@ def _damaged(connection: duckdb.DuckDBPyConnection, found: Reading) -> list[str]
     """Text columns with cells like 9.91E+15."""
     target = found.target
     texts = [at for at in range(len(target.columns)) if target.rule(at).kind == "text"]
-    if not texts or not found.rows:
+    if not texts or not found.rows or not any(_may_have_exponents(file) for file in found.files):
         return []
     mark = "t" if target.is_typed else "r"
     counted = ", ".join(f"count(*) filter ({_looks_damaged(f'{mark}{at}')})" for at in texts)
@@ -52,11 +52,13 @@ def _damaged(connection: duckdb.DuckDBPyConnection, found: Reading) -> list[str]
     ]
 
 
+def _may_have_exponents(file: FileRead) -> bool:
+    """False where one look over the bytes of a file said that it has none: the rows are spared."""
+    return file.text is None or file.text.look.has_exponents
+
+
 def _looks_damaged(cell: str) -> str:
-    short = (
-        f"length({cell}) between 5 and 12 and (contains({cell}, 'E+') or contains({cell}, 'e+'))"
-    )
-    return f"{short} and regexp_full_match({cell}, '{_DAMAGED}')"
+    return f"contains({cell}, 'E+') and regexp_full_match({cell}, '{_DAMAGED}')"
 
 
 def require_whole_ids(

@@ -1,5 +1,6 @@
 """Formats that are tables already: Parquet, ORC and the sheets of a workbook."""
 
+import zlib
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 from typing import Any
@@ -13,6 +14,11 @@ from tallybook.errors import BadInput, IncompleteInput
 from tallybook.ops.exports.parts import Part
 from tallybook.ops.exports.rowwise import Cells
 from tallybook.ops.exports.target import Target
+
+_SPOILED = (  # what openpyxl lets through where a part of a workbook is not what it must be
+    BadZipFile, zlib.error, EOFError, SyntaxError, ValueError, TypeError, AttributeError,
+    LookupError, NotImplementedError, OverflowError, AssertionError,
+)  # fmt: skip
 
 
 def take_parquet(connection: duckdb.DuckDBPyConnection, part: Part, target: Target) -> None:
@@ -94,27 +100,35 @@ def _header(part: Part, cells: Cells) -> list[str]:
 
 
 def _sheet_rows(part: Part, sheet: str, notes: list[str]) -> Iterator[tuple[int, Cells]]:
+    """The rows of a sheet. Raises IncompleteInput where the workbook is spoiled."""
+    try:
+        yield from _rows_of_sheet(part, sheet, notes)
+    except _SPOILED as error:
+        words = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise IncompleteInput(f"{part.name} is a damaged or cut workbook: {words}") from error
+
+
+def _rows_of_sheet(part: Part, sheet: str, notes: list[str]) -> Iterator[tuple[int, Cells]]:
     from openpyxl import load_workbook  # it takes 0.2 s, and few exports are workbooks
 
+    book = load_workbook(part.path, read_only=True, data_only=True, keep_links=False)
     try:
-        book = load_workbook(part.path, read_only=True, data_only=True, keep_links=False)
-    except (BadZipFile, KeyError, ValueError, EOFError) as error:
-        raise IncompleteInput(f"{part.name} is a damaged or cut workbook: {error}") from error
-    try:
-        names = [one.title for one in book.worksheets if one.sheet_state == "visible"]
-        if sheet and sheet not in book.sheetnames:
-            raise BadInput(
-                f"{part.name} has no sheet {sheet!r}; it has {', '.join(book.sheetnames)}"
-            )
-        if not sheet and len(names) > 1:
-            notes.append(f"{part.name}: the sheet {names[0]!r} was read, not "
-                         f"{', '.join(names[1:])}; write sheet in [read] of a profile")  # fmt: skip
-        found = book[sheet or names[0]]
+        found = book[_sheet_name(part, book, sheet, notes)]
         found.reset_dimensions()
         for line, row in enumerate(found.iter_rows(values_only=True), start=1):
             yield line, [_sheet_cell(cell) for cell in row]
     finally:
         book.close()
+
+
+def _sheet_name(part: Part, book: Any, sheet: str, notes: list[str]) -> str:
+    names = [one.title for one in book.worksheets if one.sheet_state == "visible"]
+    if sheet and sheet not in book.sheetnames:
+        raise BadInput(f"{part.name} has no sheet {sheet!r}; it has {', '.join(book.sheetnames)}")
+    if not sheet and len(names) > 1:
+        notes.append(f"{part.name}: the sheet {names[0]!r} was read, not "
+                     f"{', '.join(names[1:])}; write sheet in [read] of a profile")  # fmt: skip
+    return sheet or names[0]
 
 
 def _sheet_cell(value: Any) -> str | None:
@@ -130,4 +144,6 @@ def _sheet_cell(value: Any) -> str | None:
         return str(int(value))
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, float):
+        return str(value).upper()
     return None if value is None else str(value)

@@ -176,20 +176,19 @@ class Target:
         ).fetchall()
 
     def holds(self, before: int, at: Sequence[int], cells: Sequence[str]) -> bool:
-        """Whether a row behind the first ``before`` has just these texts; of typed columns a bad
-        cell has kept its text, and a header that fits every type is a row like any other."""
-        same = []
-        for position, cell in zip(at, cells, strict=True):
-            kept = f"list_extract(list_filter(bad, lambda cell: cell.place = {position}), 1).word"
-            is_text = not self.is_typed or self.rule(position).kind == "text"
-            column = f"{'t' if self.is_typed else 'r'}{position}" if is_text else kept
-            same.append((column, cell))
+        """Whether a row behind the first ``before`` seems to have just these texts: typed columns
+        are left out, and where there is no other, the texts that were set apart are compared."""
+        if self.is_typed and all(self.rule(position).kind != "text" for position in at):
+            same = "bad is not null and list_transform(bad, lambda cell: cell.word) = ?"
+            given: list[Any] = [list(cells)]
+        else:
+            mark = "t" if self.is_typed else "r"
+            texts = [(p, c) for p, c in zip(at, cells, strict=True) if not self.is_typed or
+                     self.rule(p).kind == "text"]  # fmt: skip
+            same = " and ".join(f"{mark}{position} = ?" for position, _ in texts)
+            given = [cell for _, cell in texts]
         found = self._connection.execute(
-            f"""
-    select count(*)
-    from (select * from {self.name} where rowid >= ? and {same[0][0]} = ?)
-    where {" and ".join(f"{column} = ?" for column, _ in same)}""",
-            [before, same[0][1], *(cell for _, cell in same)],
+            f"select count(*) from {self.name} where rowid >= ? and {same}", [before, *given]
         ).fetchall()
         return bool(found[0][0])
 

@@ -38,6 +38,7 @@ class Look:
     is_utf8: bool = True
     has_wide: bool = False
     outside_cp1252: bool = False
+    has_exponents: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +141,7 @@ def look_at(path: Path) -> Look:
             whole = last + chunk
             _look_at_ends(look, whole)
             _look_at_quotes(look, whole)
+            look.has_exponents = look.has_exponents or b"E+" in whole
             if look.has_wide or not chunk.isascii():
                 _look_at_letters(look, chunk, letters)
             last = chunk[-_OVERLAP:]

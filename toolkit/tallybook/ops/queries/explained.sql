@@ -189,6 +189,7 @@ judged as (
             when is_open then 'overdue'
             when is_after_cover then 'after_export'
             when job_status in ('dead', 'cancelled') then job_status
+            when difference = 'only_local' and $is_cut then 'unexplained'
             when difference = 'only_local' and (job_status = 'done' or origin = 'cloud') then 'removed_in_cloud'
             when difference = 'only_cloud' and is_forgotten then 'removed_here'
             when difference = 'only_cloud' and is_taken_out then 'added_in_cloud'
@@ -240,6 +241,7 @@ worded as (
             when cause = 'added_in_cloud' then 'never enqueued and never cached here: added in the cloud'
             when cause = 'removed_here' then 'forgotten here at ' || clock_text(changed_at)
             when cause = 'not_cached' then 'delivered at ' || clock_text(finished_at) || ' and not cached here'
+            when difference = 'only_local' and $is_cut then 'rows of the export cannot be read: it may be among them'
             when not $is_whole then 'the log has no cause for it, and it is not whole'
             else 'the log has no cause for it'
         end

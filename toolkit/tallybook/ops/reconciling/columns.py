@@ -63,18 +63,18 @@ class Columns:
         return self.keys + self.compared
 
 
-def match(
-    local: Side, cloud: Side, keys: Sequence[str], rules: Mapping[str, Rule], fold: bool = False
-) -> Columns:
-    """Put the columns side by side. ``fold`` pairs names that differ in case, spaces or marks.
+def match(local: Side, cloud: Side, keys: Sequence[str], rules: Mapping[str, Rule]) -> Columns:
+    """Put the columns side by side, by their names and by the rules that rename.
 
     Raises BadInput where a rule names no column, rules contradict, or a key is not on both sides.
     """
     _require_known(local, cloud, rules)
-    pairs = _pairs(local, cloud, rules, fold)
+    pairs = _pairs(local, cloud, rules)
     keyed = _keys(local, cloud, keys, pairs)
     ignored = {name for name, rule in rules.items() if rule.ignore}
     compared = [pair for pair in pairs if pair not in keyed and not ignored.intersection(pair)]
+    for name in rules.keys() - {name for pair in compared + keyed for name in pair}:
+        rules_.of_column(rules, [name])
     named_local, named_cloud = {pair[0] for pair in pairs}, {pair[1] for pair in pairs}
     return Columns(
         keys=tuple(
@@ -95,6 +95,7 @@ def alike(name: str) -> str:
 
 def _require_known(local: Side, cloud: Side, rules: Mapping[str, Rule]) -> None:
     known = list(dict.fromkeys([*local.columns, *cloud.columns]))
+    rules_.of_column(rules, [EVERY])
     for name in rules:
         if name not in known and name != EVERY:
             raise BadInput(
@@ -103,15 +104,15 @@ def _require_known(local: Side, cloud: Side, rules: Mapping[str, Rule]) -> None:
             )
 
 
-def _pairs(
-    local: Side, cloud: Side, rules: Mapping[str, Rule], fold: bool
-) -> list[tuple[str, str]]:
+def _pairs(local: Side, cloud: Side, rules: Mapping[str, Rule]) -> list[tuple[str, str]]:
     """The pairs of names (local, cloud), in the order of the local side."""
     told = [_renamed(local, cloud, name, rule) for name, rule in rules.items() if rule.rename]
     for at, side in enumerate((local, cloud)):
         _require_once(side, at, sorted(set(told)))
     renamed = dict(told)
-    pairs = {**_named_alike(local, cloud, renamed, fold), **renamed}
+    taken = set(renamed.values())
+    named = {name: name for name in local.columns if name in cloud.columns and name not in taken}
+    pairs = named | renamed
     return [(name, pairs[name]) for name in local.columns if name in pairs]
 
 
@@ -123,22 +124,6 @@ def _require_once(side: Side, at: int, pairs: Sequence[tuple[str, str]]) -> None
                 f"column {name!r} of {side.source} would be compared with both {others}; "
                 "rename one of them"
             )
-
-
-def _named_alike(
-    local: Side, cloud: Side, renamed: Mapping[str, str], fold: bool
-) -> dict[str, str]:
-    """Columns that bear the same name on both sides; with ``fold`` also likely the same."""
-    taken = set(renamed.values())
-    pairs = {name: name for name in local.columns if name in cloud.columns and name not in taken}
-    if fold:
-        free = {alike(name): name for name in cloud.columns if name not in pairs}
-        pairs |= {
-            name: free[alike(name)]
-            for name in local.columns
-            if name not in pairs and alike(name) in free and free[alike(name)] not in taken
-        }
-    return pairs
 
 
 def _renamed(local: Side, cloud: Side, name: str, rule: Rule) -> tuple[str, str]:

@@ -129,21 +129,21 @@ def _detail(
 ) -> None:
     """The rows that do not match, read again and whole; the statuses with what they tell."""
     stage = "finding differences" if _any_apart(statuses) else ""
-    for side in sides:
-        room.run(plan.apart(side.name, columns), stage)
+    for part, side in enumerate(sides):
+        room.run(plan.apart(side.name, columns), stage, part, 5)
         if statuses.pop(f"apart_{side.name}"):
-            room.run(plan.keyless(side.name, columns), stage)
+            room.run(plan.keyless(side.name, columns))
             told = dict(room.all(plan.counted_keyless(side.name, columns)))
             statuses[f"null_key_{side.name}"] += told.get("null_key", 0)
             statuses[f"unreadable_{side.name}"] += told.get("unreadable", 0)
         statuses[f"unreadable_{side.name}"] += len(side.bad)
-    room.run(plan.pairs(columns), stage)
+    room.run(plan.pairs(columns), stage, 2, 5)
     ((tolerated,),) = room.all(plan.tolerated(columns))
     statuses["match"] += tolerated
     statuses["differs"] -= tolerated
     statuses["tolerated"] = tolerated
-    room.run(plan.rows(columns), stage)
-    room.run(plan.differences(columns), stage)
+    room.run(plan.rows(columns), stage, 3, 5)
+    room.run(plan.differences(columns), stage, 4, 5)
 
 
 def _any_apart(statuses: Mapping[str, int]) -> bool:

@@ -16,6 +16,7 @@ import polars
 from tallybook.errors import BadInput
 from tallybook.layout import FOLDER_MODE
 from tallybook.ops import statements, windows
+from tallybook.ops.exports.profile import Profile
 from tallybook.ops.reconciling import causes, compare, covers, plan
 from tallybook.ops.reconciling.compare import Table
 from tallybook.ops.reconciling.covers import Cover
@@ -66,11 +67,36 @@ class Explained:
         """One row a cause: cause, rows, meaning; the unexplained first."""
         return causes.counted(self.rows)
 
-    def keys(self, cause: str) -> list[str]:
-        """The keys with this cause, sorted. Raises BadInput for what is no cause."""
+    def of(self, cause: str = "") -> polars.DataFrame:
+        """One row a key with this cause, or with any: key, difference, cause, told, job_id,
+        attempt_count, error_type, http_status, place. Raises BadInput for what is no cause."""
+        return self._of(cause).select(_TOLD)
+
+    def cells(self, cause: str = "") -> polars.DataFrame:
+        """The changed cells of the keys with this cause: key, column, local, cloud."""
+        found = self.reconciliation.differences
+        return found.filter(polars.col("key").is_in(self._of(cause)["key"].to_list()))
+
+    def subject(self, cause: str = "", key: str = "") -> str:
+        """What to trace of a key, else of the first one with this cause: its job, else its entry.
+        Empty where nothing differs. Raises BadInput for a key that does not differ."""
+        rows = self._of(cause)
+        found = rows.filter(polars.col("key") == key) if key else rows
+        if key and found.is_empty():
+            raise BadInput(f"the key {key!r} is none of those that differ here")
+        named = found.select(polars.coalesce("job_id", "entry_key", "key")).head(1)
+        return str(named.item()) if named.height else ""
+
+    def _of(self, cause: str) -> polars.DataFrame:
+        if not cause:
+            return self.rows
         if cause not in causes.CAUSES:
             raise BadInput(f"no cause {cause!r}; choose one of {', '.join(causes.CAUSES)}")
-        found: list[str] = self.rows.filter(polars.col("cause") == cause)["key"].sort().to_list()
+        return self.rows.filter(polars.col("cause") == cause)
+
+    def keys(self, cause: str) -> list[str]:
+        """The keys with this cause, sorted. Raises BadInput for what is no cause."""
+        found: list[str] = self._of(cause)["key"].sort().to_list()
         return found
 
     def write(self, folder: Path, kind: str = "csv") -> None:
@@ -131,7 +157,7 @@ def reconcile(
     found = compare.reconcile(left, right, key=key, **how)
     if not isinstance(left, Warehouse):
         return found
-    return because(left, found, flight or Flight()).reconciliation
+    return because(left, found, covered(flight, how.get("profile"))).reconciliation
 
 
 def explain(
@@ -146,7 +172,17 @@ def explain(
     """Compare the cache of a book, or the table ``local`` of the same keys, with ``export``, and
     say of each difference why it is one, by the log of that book. Raises BadInput."""
     found = compare.reconcile(warehouse if local is None else local, export, key=key, **how)
-    return because(warehouse, found, flight or Flight(), is_cache=local is None)
+    asked = covered(flight, how.get("profile"))
+    return because(warehouse, found, asked, is_cache=local is None)
+
+
+def covered(flight: Flight | None, profile: Profile | None) -> Flight:
+    """What counts as in flight, with what a profile says that the export covers where ``flight``
+    does not."""
+    asked = flight or Flight()
+    if profile and profile.covers and not asked.covers:
+        return replace(asked, covers=profile.covers)
+    return asked
 
 
 def because(
@@ -163,6 +199,7 @@ def because(
         "pointers": [_pointer(name) for name in found.key],
         "is_cache": is_cache,
         "is_whole": _is_whole(warehouse),
+        "is_cut": bool(found.statuses["unreadable_cloud"]),
         "at": windows.instant(flight.at, windows.named_zone("UTC")) or datetime.now(UTC),
         "most_us": round(flight.most_s * 1e6),
         **(cover.bounds() if cover else covers.NOTHING),

@@ -27,12 +27,13 @@ from tallybook.layout import FILE_MODE, FOLDER_MODE
 from tallybook.ops.reconciling.causes import IN_FLIGHT
 from tallybook.ops.reconciling.covers import Cover
 from tallybook.ops.reconciling.explaining import INCOMPLETE, Explained
+from tallybook.ops.reconciling.untold import Untold
+from tallybook.ops.warehouse import Warehouse
 
 NAME = "reconciliations.ndjson"
 EVIDENCE = "reconciliations"
 _MOST_FLYING = 1000
-_SHOWN = {"at": polars.String, "export": polars.String, "covers": polars.String,
-          "verdict": polars.String, "status": polars.String, "rows": polars.Int64}  # fmt: skip
+_SHOWN = dict.fromkeys(("run", "at", "export", "covers", "verdict", "status"), polars.String)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +152,15 @@ class Ledger:
             "stopped_by": stopped,
         }
 
+    @property
+    def words(self) -> str:
+        """How far all is verified, in a sentence."""
+        mark = self.watermark()
+        if not self.runs:
+            return "no run is recorded: name a folder for them"
+        told = f"verified through {mark.through}" if mark.through else "nothing is verified yet"
+        return told + (f"; stopped by run {mark.stopped_by.run}" if mark.stopped_by else "")
+
     def second_look(self, found: Explained) -> dict[str, int]:
         """What became of the keys that were in flight in the last run: how many match now, differ,
         and are still in flight; empty where there were none."""
@@ -163,14 +173,32 @@ class Ledger:
         return {what: told.count(what) for what in ("match", "differs", IN_FLIGHT) if told}
 
     def frame(self) -> polars.DataFrame:
-        """One row a run and status with rows: at, export, covers, verdict, status, rows."""
+        """One row a run and status with rows: run, at, export, covers, verdict, status, rows."""
         rows = [
-            (run.at, run.export, run.covers, run.verdict, status, count)
+            (run.run, run.at, run.export, run.covers, run.verdict, status, count)
             for run in self.runs
             for status, count in run.statuses.items()
             if count
         ]
-        return polars.DataFrame(rows, schema=_SHOWN, orient="row")
+        return polars.DataFrame(rows, schema=_SHOWN | {"rows": polars.Int64}, orient="row")
+
+
+def recorded(
+    warehouse: Warehouse,
+    found: Explained | Untold,
+    export: str | Path | None,
+    out: str | Path,
+) -> Ledger:
+    """The ledger in the folder ``out`` with a line for this run, for a notebook; with none named
+    nothing is written, and a log that says nothing of a cache has no run. Raises BadInput for an
+    export that is older than the last one."""
+    if not out or export is None or isinstance(found, Untold):
+        return Ledger(Path(out or "."), "")
+    series = series_of(warehouse.node_id, found.reconciliation.key)
+    ledger = Ledger.of(Path(out), series)
+    name = Path(export).name
+    ledger.require_newer(name, found.cover)
+    return ledger.add(name, found, whole=not warehouse.notes)
 
 
 def series_of(node_id: str, key: Sequence[str], local: str | None = None) -> str:

@@ -15,33 +15,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from tallybook.ops.reconciling import cells as cells_
 from tallybook.ops.reconciling.columns import Column, Columns
 from tallybook.ops.reconciling.reading import Side
 
-_TYPED: Final = {
-    "text": "{cell}",
-    "integer": "quick_integer({cell})",
-    "decimal": "quick_decimal({cell})",
-    "timestamp": "quick_timestamp({cell})",
-}
-_SPACED: Final = {"trim": "trimmed_text({cell})", "collapse": "collapsed_text({cell})"}
-_CUT: Final = {
-    "day": "substr({cell}, 1, 10)",
-    "hour": "substr({cell}, 1, 13)",
-    "minute": "substr({cell}, 1, 16)",
-    "s": "cut_timestamp({cell}, 0)",
-    "ms": "cut_timestamp({cell}, 3)",
-    "us": "cut_timestamp({cell}, 6)",
-    "ns": "cut_timestamp({cell}, 9)",
-}
-_DIFFERENT: Final = "l.{mark} is distinct from c.{mark}"
+KEPT: Final = ("rows", "changed", "names", "differences", "unreadable")
+
+DIFFERENCES: Final = """
+    create or replace view differences as
+    select changed.key, names."column", changed.local, changed.cloud
+    from changed inner join names on names.place = changed.place
+    order by changed.key, changed.local_row, changed.place"""
+
+CHANGED_BY_COLUMN: Final = """
+    select names."column", count(*) as cells
+    from changed inner join names on names.place = changed.place
+    group by names."column", names.place
+    order by cells desc, names.place"""
 
 
 def cells(side: Side, columns: Columns) -> str:
     """One row a row of the side: n, in_flight, its raw cells r0, …, typed cells k0, … and v0, …,
     null_key, bad: the raw position of the first cell that has no value of its type."""
-    given = _listed(f"{_given(side, column)} as g_{column.mark}" for column in columns.all)
-    typed = _listed(f"{_typed(column)} as {column.mark}" for column in columns.all)
+    given = _listed(f"{cells_.given(side, column)} as g_{column.mark}" for column in columns.all)
+    typed = _listed(f"{cells_.typed(column)} as {column.mark}" for column in columns.all)
     nulls = " or ".join(f"g_{column.mark} is null" for column in columns.keys)
     checks = " ".join(
         f"when g_{column.mark} is not null and {column.mark} is null then {column.at(side.name)}"
@@ -61,14 +58,6 @@ def cells(side: Side, columns: Columns) -> str:
     from typed"""
 
 
-KEPT: Final = ("rows", "changed", "names", "differences", "unreadable")
-
-DIFFERENCES: Final = """
-    create or replace view differences as
-    select changed.key, names."column", changed.local, changed.cloud
-    from changed inner join names on names.place = changed.place
-    order by changed.key, changed.local_row, changed.place"""
-
 SET_APART: Final = (
     """
     delete from changed
@@ -84,11 +73,16 @@ SET_APART: Final = (
 )
 """The pairs and rows of ``flying`` (status, key, local_row, cloud_row) set apart as in flight."""
 
-CHANGED_BY_COLUMN: Final = """
-    select names."column", count(*) as cells
-    from changed inner join names on names.place = changed.place
-    group by names."column", names.place
-    order by cells desc, names.place"""
+_STATUS: Final = """case
+            when k0 is null then 'apart'
+            when local_rows > 1 or cloud_rows > 1 then 'duplicate'
+            when bad then 'unreadable'
+            when in_flight then 'in_flight'
+            when cloud_rows = 0 then 'only_local'
+            when local_rows = 0 then 'only_cloud'
+            when first_hash <> 0 or second_hash <> 0 then 'differs'
+            else 'match'
+        end"""
 
 
 def keyed(columns: Columns) -> str:
@@ -115,19 +109,7 @@ def keyed(columns: Columns) -> str:
         from rows_of_both group by {keys}
     ),
     judged as (
-        select
-            {keys}, local_rows, cloud_rows,
-            case
-                when k0 is null then 'apart'
-                when local_rows > 1 or cloud_rows > 1 then 'duplicate'
-                when bad then 'unreadable'
-                when in_flight then 'in_flight'
-                when cloud_rows = 0 then 'only_local'
-                when local_rows = 0 then 'only_cloud'
-                when first_hash <> 0 or second_hash <> 0 then 'differs'
-                else 'match'
-            end as status
-        from grouped
+        select {keys}, local_rows, cloud_rows, {_STATUS} as status from grouped
     )
     select
         status, {kept},
@@ -179,14 +161,15 @@ def keyless(side: str, columns: Columns) -> str:
 def pairs(columns: Columns) -> str:
     """One row a pair whose hashes differ: both rows, and d0, …: whether a cell differs by rule."""
     same = " and ".join(f"l.{key.mark} = c.{key.mark}" for key in columns.keys)
-    each = "".join(f",\n        {_differs(v)} as d_{v.mark}" for v in columns.compared)
+    each = "".join(f",\n        {cells_.differs(v)} as d_{v.mark}" for v in columns.compared)
     raw = "".join(
         f", l.r{v.local} as l_{v.mark}, c.r{v.cloud} as c_{v.mark}" for v in columns.compared
     )
     return f"""
     create or replace table pairs as
     select
-        {_key_text("l", "local", columns)} as key, l.n as local_row, c.n as cloud_row{each}{raw}
+        {cells_.key_text("l", "local", columns)} as key, l.n as local_row,
+        c.n as cloud_row{each}{raw}
     from local_apart as l
     inner join cloud_apart as c on {same}
     where l.status = 'differs'"""
@@ -209,7 +192,8 @@ def _one_sided(side: str, columns: Columns) -> str:
     own, other = ("n", "null") if side == "local" else ("null", "n")
     return f"""select
         case when starts_with(status, 'only_') then status else status || '_{side}' end as status,
-        {_key_text("rows_apart", side, columns)} as key, {own} as local_row, {other} as cloud_row
+        {cells_.key_text("rows_apart", side, columns)} as key,
+        {own} as local_row, {other} as cloud_row
     from {side}_apart as rows_apart
     where status <> 'differs'"""
 
@@ -270,53 +254,8 @@ def alike(columns: Columns, local: Sequence[int], cloud: Sequence[int], rows_: i
     inner join cloud_cells as c on {same}"""
 
 
-def _given(side: Side, column: Column) -> str:
-    """The cell that its type is told from: white space and words for null as the rule says."""
-    cell = side.cell(column.at(side.name))
-    if column.rule.space:
-        cell = _SPACED[column.rule.space].format(cell=cell)
-    if column.rule.null:
-        words = f"getvariable('{column.mark}_null')"
-        cell = f"case when list_contains({words}, {cell}) then null else {cell} end"
-    return cell
-
-
-def _typed(column: Column) -> str:
-    rule = column.rule
-    cell = f"g_{column.mark}"
-    if rule.normal_form:
-        cell = f"nfc_normalize({cell})"
-    if rule.ignore_case:
-        cell = f"lower({cell})"
-    if rule.zone:
-        cell = f"zoned_timestamp({cell}, getvariable('{column.mark}_zone'))"
-    else:
-        cell = _TYPED[rule.kind].format(cell=cell)
-    return _CUT[rule.precision].format(cell=cell) if rule.precision else cell
-
-
-def _differs(column: Column) -> str:
-    """SQL of whether the cells of a pair differ by the rule of their column."""
-    rule, mark = column.rule, column.mark
-    different = _DIFFERENT.format(mark=mark)
-    within = []
-    if rule.tolerance is not None:
-        told = "seconds_text({})" if rule.kind == "timestamp" else "{}"
-        one, other = told.format(f"l.{mark}"), told.format(f"c.{mark}")
-        within.append(f"gap_within({one}, {other}, getvariable('{mark}_tolerance'))")
-    if rule.relative is not None:
-        within.append(f"part_within(l.{mark}, c.{mark}, getvariable('{mark}_relative'))")
-    return " and ".join([different, *(f"not coalesce({one}, false)" for one in within)])
-
-
 def _changed(columns: Columns) -> str:
     return " or ".join(f"d_{column.mark}" for column in columns.compared) or "false"
-
-
-def _key_text(table: str, side: str, columns: Columns) -> str:
-    """The key as text, as its side writes it; of several columns as a JSON list."""
-    raw = [f"{table}.r{key.at(side)}" for key in columns.keys]
-    return raw[0] if len(raw) == 1 else f"cast(to_json([{', '.join(raw)}]) as varchar)"
 
 
 def _has_types(columns: Columns) -> bool:

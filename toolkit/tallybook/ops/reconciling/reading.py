@@ -20,7 +20,7 @@ from tallybook.ops.exports.places import Places
 from tallybook.ops.exports.profile import Profile
 from tallybook.ops.warehouse import Warehouse
 
-Table = str | Path | polars.DataFrame | Warehouse
+Table = str | Path | Warehouse
 
 _COMPARED = {kind: kind for kind in ("integer", "decimal", "timestamp")} | {"date": "timestamp"}
 
@@ -70,8 +70,6 @@ def read(
     """
     if isinstance(given, Warehouse):
         return _read_cache(connection, name, given)
-    if isinstance(given, polars.DataFrame):
-        return _from_frame(connection, name, "frame", _as_text(given))
     return _read_export(connection, name, given, aside, profile or Profile())
 
 
@@ -127,13 +125,6 @@ def _rewritten(value: object) -> object:
     if isinstance(value, list):
         return [_rewritten(item) for item in value]
     return value
-
-
-def _as_text(frame: polars.DataFrame) -> polars.DataFrame:
-    try:
-        return frame.select(polars.all().cast(polars.String))
-    except polars.exceptions.PolarsError as error:
-        raise BadInput(f"a column of the frame cannot be text: {error}") from error
 
 
 def _frame(columns: list[str], rows: list[Row]) -> polars.DataFrame:

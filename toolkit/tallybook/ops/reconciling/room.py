@@ -65,9 +65,10 @@ class Room:
         for name, value in variables.items():
             self.connection.execute(f"set variable {name} = $1", [value])
 
-    def run(self, statement: str, stage: str = "") -> None:
-        """Run a statement that may take long; ``stage`` is what it does, in words."""
-        with self.checked(), self._shown(stage):
+    def run(self, statement: str, stage: str = "", part: int = 0, parts: int = 1) -> None:
+        """Run a statement that may take long; ``stage`` is what it does, in words, of which it is
+        the ``part`` counted from 0."""
+        with self.checked(), self._shown(stage, part, parts):
             self.connection.execute(statement)
 
     def all(self, statement: str) -> list[tuple[Any, ...]]:
@@ -108,22 +109,25 @@ class Room:
             raise
 
     @contextmanager
-    def _shown(self, stage: str) -> Iterator[None]:
-        """Tell how far a statement is, in hundredths, while it runs."""
-        if not (self._progress and stage):
+    def _shown(self, stage: str, part: int, parts: int) -> Iterator[None]:
+        """Tell how far a stage is, in hundredths, while a statement of it runs."""
+        tell = self._progress
+        if not (tell and stage):
             yield
             return
         done = threading.Event()
-        watch = threading.Thread(
-            target=_watch, args=(self.connection, self._progress, stage, done), daemon=True
-        )
+
+        def show(percent: float) -> None:
+            tell(stage, int(100 * part + percent) // parts, 100)
+
+        watch = threading.Thread(target=_watch, args=(self.connection, show, done), daemon=True)
         watch.start()
         try:
             yield
         finally:
             done.set()
             watch.join()
-        self._progress(stage, 100, 100)
+        show(100)
 
 
 def _connected(spill: Path, limit: str) -> duckdb.DuckDBPyConnection:
@@ -138,10 +142,10 @@ def _connected(spill: Path, limit: str) -> duckdb.DuckDBPyConnection:
 
 
 def _watch(
-    connection: duckdb.DuckDBPyConnection, tell: Progress, stage: str, done: threading.Event
+    connection: duckdb.DuckDBPyConnection, show: Callable[[float], None], done: threading.Event
 ) -> None:
     while not done.wait(_PERIOD_S):
-        tell(stage, max(0, min(99, int(connection.query_progress()))), 100)
+        show(max(0, min(99, connection.query_progress())))
 
 
 def _leave(connection: duckdb.DuckDBPyConnection, folder: TemporaryDirectory[str]) -> None:

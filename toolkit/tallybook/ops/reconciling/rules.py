@@ -67,8 +67,8 @@ Given = Mapping[str, Rule | Mapping[str, Any]]
 
 
 def parse(given: Given) -> dict[str, Rule]:
-    """The rules of ``given`` by column, each checked by itself. Raises BadInput."""
-    return {name: _checked(name, _parsed(name, rule)) for name, rule in given.items()}
+    """The rules of ``given`` by column. Raises BadInput for a field or value that is none."""
+    return {name: _parsed(name, rule) for name, rule in given.items()}
 
 
 def merged(*layers: Mapping[str, Rule]) -> dict[str, Rule]:
@@ -78,7 +78,8 @@ def merged(*layers: Mapping[str, Rule]) -> dict[str, Rule]:
 
 
 def of_column(rules: Mapping[str, Rule], names: Iterable[str]) -> Rule:
-    """The rule of a column by its names on both sides. Raises BadInput where two contradict."""
+    """The rule of a column by its names on both sides. Raises BadInput where two contradict, or
+    where it contradicts itself."""
     own = [(name, rules[name]) for name in dict.fromkeys(names) if name in rules]
     for (first, one), (second, other) in pairwise(own):
         _agree(first, one, second, other)

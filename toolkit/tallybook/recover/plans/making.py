@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +16,7 @@ from tallybook.ids import payload_digest
 from tallybook.layout import require_book
 from tallybook.log.chain import Position, as_json
 from tallybook.ops import windows
+from tallybook.ops.exports.profile import Profile
 from tallybook.ops.reconciling import Explained
 from tallybook.ops.warehouse import Warehouse
 from tallybook.recover.plans import policies
@@ -47,39 +48,43 @@ def make(
     explained: Explained,
     export: Path,
     policy: str,
+    *,
     rules: Rules | None = None,
+    profile: Profile | None = None,
 ) -> Plan:
     """The plan for the differences that ``explained`` found in ``export`` by the cache of a book.
 
-    ``rules`` are those of the comparison. Raises BadInput for a policy that is none, and for rows
-    that are no cache.
+    ``rules`` and ``profile`` are those of the comparison. Raises BadInput for a policy that is
+    none, and where nothing was comparable: the key may be the wrong one.
     """
     if policy not in POLICIES:
         raise BadInput(f"no policy {policy!r}; choose one of {', '.join(POLICIES)}")
-    digest = digest_of(export)
-    sides = Sides.gather(warehouse, explained, export, rules or {})
+    if apart := explained.reconciliation.apart:
+        raise BadInput(f"no plan is made where nothing is comparable: {apart}")
+    sides = Sides.gather(warehouse, explained, export, rules or {}, profile)
     found = explained.rows.filter(explained.rows["cause"] != "in_flight").to_dicts()
     actions = tuple(_action(n, row, sides, policy) for n, row in enumerate(found, 1))
+    return Plan(_head(begun, explained, export, policy, actions), actions)
+
+
+def _head(
+    begun: Begun, explained: Explained, export: Path, policy: str, actions: Sequence[Action]
+) -> Head:
+    """What the plan is made from, and its name by that and its actions."""
     covers = explained.cover.text if explained.cover else None
-    told = {"name": export.name, "digest": digest, "covers": covers}
-    made_from = {
+    made_from: dict[str, Any] = {
         "node_id": begun.node_id,
         "position": as_json(begun.position),
-        "export": told,
+        "export": {"name": export.name, "digest": digest_of(export), "covers": covers},
         "policy": policy,
-        "key": list(explained.reconciliation.key),
+        "key": explained.reconciliation.key,
     }
-    head = Head(
+    return Head(
         plan=name_of(made_from, actions),
         made_at=to_text(datetime.now(UTC)),
-        node_id=begun.node_id,
-        policy=policy,
-        key=explained.reconciliation.key,
-        position=as_json(begun.position),
-        export=told,
         actions=len(actions),
+        **made_from,
     )
-    return Plan(head, actions)
 
 
 def digest_of(export: Path) -> str:
@@ -127,7 +132,7 @@ def _difference(row: Mapping[str, Any], sides: Sides) -> tuple[Difference, dict[
     entry_key = sides.entry_key(row)
     local = fields(sides.entries[entry_key]) if row["is_cached"] and entry_key else None
     cells = sides.cloud.get((row["difference"], row["key"]))
-    no: dict[str, str] = {}
+    no = {"delete": "rows of the export cannot be read"} if sides.is_cut else {}
     cloud = None
     if cells is not None:
         try:
@@ -165,7 +170,9 @@ _MAY: Mapping[str, _May] = {
     "merge": lambda one, _, sides: (
         one.difference == "differs" and sides.topic is not None and policies.merged(one) is not None
     ),
-    "delete": lambda one, _, __: one.difference == "only_local" and one.local is not None,
+    "delete": lambda one, _, sides: (
+        one.difference == "only_local" and one.local is not None and not sides.is_cut
+    ),
 }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from tallybook.ids import canonical
 from tallybook.ops import cached
+from tallybook.ops.exports.profile import Profile
 from tallybook.ops.reconciling import Explained, rows
 from tallybook.ops.reconciling.rows import Cells
 from tallybook.ops.warehouse import Warehouse
@@ -20,7 +21,8 @@ _SAMPLE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """What both sides have of the keys that differ, asked at once for all of them."""
+    """What both sides have of the keys that differ, asked at once for all of them. ``is_cut``: rows
+    of the export cannot be read, so none that is missing there is known to be gone."""
 
     key: tuple[str, ...]
     entries: Mapping[str, Any]
@@ -30,10 +32,16 @@ class Sides:
     rules: Rules
     topic: str | None
     named_by_key: bool
+    is_cut: bool
 
     @classmethod
     def gather(
-        cls, warehouse: Warehouse, explained: Explained, export: Path, rules: Rules
+        cls,
+        warehouse: Warehouse,
+        explained: Explained,
+        export: Path,
+        rules: Rules,
+        profile: Profile | None = None,
     ) -> Sides:
         """Ask the log and the export."""
         found = explained.reconciliation
@@ -44,7 +52,7 @@ class Sides:
         sample = {key: json.loads(texts[key]) for key in list(texts)[:_SAMPLE]} | entries
         agreed = warehouse.frame("agreed_values", {"keys": sorted(wanted)}).iter_rows()
         numbers = found.rows.filter(found.rows["cloud_row"].is_not_null())
-        cells = rows.of_export(export, numbers["cloud_row"].to_list())
+        cells = rows.of_export(export, numbers["cloud_row"].to_list(), profile)
         named = numbers.select("status", "key", "cloud_row").iter_rows()
         return cls(
             key=found.key,
@@ -52,9 +60,10 @@ class Sides:
             agreed={key: json.loads(value) for key, value in agreed},
             cloud={(status, key): cells[n] for status, key, n in named if n in cells},
             shape=Shape.of(sample.values()),
-            rules=rules,
+            rules=_rules(profile) | dict(rules),
             topic=_topic(warehouse),
             named_by_key=_named_by_key(sample, found.key),
+            is_cut=bool(found.statuses["unreadable_cloud"]),
         )
 
     def entry_key(self, row: Mapping[str, Any]) -> str | None:
@@ -62,6 +71,15 @@ class Sides:
         if row["entry_key"] is not None:
             return str(row["entry_key"])
         return str(row["key"]) if self.named_by_key else None
+
+
+def _rules(profile: Profile | None) -> dict[str, Mapping[str, Any]]:
+    """The rules of columns that a profile gives."""
+    if profile is None:
+        return {}
+    typed = {name: {"type": rule.type} for name, rule in profile.rules.items()}
+    named = typed.keys() | profile.comparing.keys()
+    return {name: typed.get(name, {}) | dict(profile.comparing.get(name, {})) for name in named}
 
 
 def _topic(warehouse: Warehouse) -> str | None:

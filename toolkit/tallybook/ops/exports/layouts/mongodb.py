@@ -30,7 +30,7 @@ def _rows(items: Items) -> Items:
             continue
         try:
             yield item.of({name: plain(value) for name, value in item.value.items()})
-        except (ValueError, TypeError, OverflowError) as error:
+        except (ValueError, TypeError, OverflowError, LookupError) as error:
             yield item.bad(f"no value of extended JSON: {error}")
 
 

@@ -12,7 +12,7 @@ shapes as (
             when regexp_full_match(cell, '[+-]?(0|[1-9][0-9]*)\.[0-9]+') then 'decimal'
             when regexp_full_match(cell, '[+-]?[0-9]{1,3}(\.[0-9]{3})+,[0-9]+|[+-]?[0-9]+,[0-9]{1,2}') then 'comma'
             when regexp_full_match(cell, '[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?') then 'grouped'
-            when regexp_full_match(cell, '[+-]?[0-9](\.[0-9]+)?[eE]\+?[0-9]{2}') then 'damaged'
+            when regexp_full_match(cell, '[+-]?[0-9](\.[0-9]+)?E\+[0-9]{2}') then 'damaged'
             when timestamp_text(cell) is not null then case when length(cell) = 10 then 'date' else 'timestamp' end
             when regexp_full_match(cell, '[0-9]{1,2}([/.-])[0-9]{1,2}[/.-][0-9]{4}') then 'slashed'
             when lower(cell) in ('true', 'false', 't', 'f') then 'boolean'
