@@ -3,6 +3,9 @@ once; the tests of a few long files need nothing of each other and go to whoever
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
@@ -37,3 +40,15 @@ def group_of(nodeid: str) -> str:
     if name in RECORDED:
         return "recorded demos"
     return nodeid if name in SPREAD else path
+
+
+@pytest.fixture(scope="session")
+def storage() -> Iterator[dict[str, Any]]:
+    """A server that speaks S3, and how to reach it."""
+    server = pytest.importorskip("moto.server")
+    threaded = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    threaded.start()
+    host, port = threaded.get_host_and_port()
+    yield {"endpoint_override": f"{host}:{port}", "scheme": "http", "access_key": "key",
+           "secret_key": "secret", "region": "us-east-1"}  # fmt: skip
+    threaded.stop()

@@ -8,6 +8,7 @@ import json
 import zipfile
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from export_steps import cells, dynamodb, inventory, profile, reading, warnings, write
@@ -207,3 +208,20 @@ def test_a_place_in_a_bucket_is_read_like_a_folder(tmp_path: Path) -> None:
     with reading(write(tmp_path / "c" / "a.csv", "id\n1\n").as_uri()) as export:
         assert export.ledger.rows == 1
     refused(BadInput, f"file://{tmp_path}/nowhere", "there is no such bucket or folder")
+
+
+def test_an_export_in_a_bucket_of_s3_is_read_by_its_parts(
+    storage: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from moto.core import DEFAULT_ACCOUNT_ID
+    from moto.s3.models import s3_backends
+
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", f"http://{storage['endpoint_override']}")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", storage["access_key"])
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", storage["secret_key"])
+    backend = s3_backends[DEFAULT_ACCOUNT_ID]["aws"]
+    backend.create_bucket("exports", "us-east-1")
+    backend.put_object("exports", "day/part-0001.csv", b"id\n007\n")
+    backend.put_object("exports", "day/part-0002.csv.gz", gzip.compress(b"id\nNA\n"))
+    assert cells("s3://exports/day")[1] == [["007"], ["NA"]]
+    refused(BadInput, "s3://nowhere/day", "there is no such bucket or folder")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from import_steps import SAMPLES
 
 from tallybook import layout, ops
 from tallybook.errors import BadInput
+from tallybook.lab import offline
 from tallybook.ops import imports
 from tallybook.runbook import folder
 
@@ -34,8 +36,22 @@ SAID = {
     "runbooks/backlog": {},
     "runbooks/log_health": {},
     "runbooks/weekly_review": {},
-    "notebooks/incident": {},
+    "notebooks/incident": {"stuck": LEASES},
+    "notebooks/capacity": {},
+    "notebooks/cache_history": {"changes": CACHE, "then": CACHE},
+    "notebooks/sql": {},
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def scripts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Widgets take the scripts that are there: to put them together takes seconds."""
+    kept = offline.scripts(tmp_path_factory.mktemp("out"))
+    kept.parent.mkdir()
+    kept.touch()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(offline.OUT, str(kept.parent.parent))
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +67,7 @@ def run(name: str, book: Path) -> dict[str, Any]:
     known: dict[str, Any] = {}
     given = {cell["id"]: result("".join(cell["source"]), known, book)
              for cell in notebook["cells"] if cell["cell_type"] == "code"}  # fmt: skip
-    warehouse = known["warehouse"] if "warehouse" in known else known["incident"].warehouse
-    warehouse.close()
+    (known.get("warehouse") or known["incident"]).close()
     return given
 
 

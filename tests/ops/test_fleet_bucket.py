@@ -22,18 +22,6 @@ __all__ = ["nodes", "whole"]
 SAMPLES = Path(__file__).parents[1] / "imports" / "samples"
 
 
-@pytest.fixture(scope="session")
-def storage() -> Iterator[dict[str, Any]]:
-    """A server that speaks S3, and how to reach it."""
-    server = pytest.importorskip("moto.server")
-    threaded = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    threaded.start()
-    host, port = threaded.get_host_and_port()
-    yield {"endpoint_override": f"{host}:{port}", "scheme": "http", "access_key": "key",
-           "secret_key": "secret", "region": "us-east-1"}  # fmt: skip
-    threaded.stop()
-
-
 def laid(name: str, root: Path) -> str:
     """The bucket ``name`` with the logs and archives below ``root``, put there past the network."""
     from moto.core import DEFAULT_ACCOUNT_ID

@@ -77,11 +77,11 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def lab(address: str) -> Iterator[tuple[Any, list[str]]]:
     """JupyterLab with the incident notebook run, and what it asked of the network."""
     own = address.partition("/lab")[0]
-
-    def is_own(url: str) -> bool:
-        return url.startswith((own, "data:", "blob:"))
-
-    with chromium.opened() as browser, chromium.page(is_own, browser) as (page, refused):
+    allowed = (own, "data:", "blob:")
+    with (
+        chromium.opened() as browser,
+        chromium.page(lambda url: url.startswith(allowed), browser) as (page, refused),
+    ):
         page.set_default_timeout(90_000)
         page.set_viewport_size({"width": 1400, "height": 5000})
         page.goto(address.replace("/lab?", "/lab/tree/notebooks/incident.ipynb?"))
@@ -132,16 +132,16 @@ def test_a_brush_changes_the_table_to_the_leases_that_ended_in_it(
         0
     ]
     frame = page.locator(".tallybook-incident svg.marks").first.locator("path.background").first
-    box = frame.bounding_box()
+    line = page.locator(".tallybook-incident p", has_text="leases ended")
+    before, box = line.inner_text(), frame.bounding_box()
     ends = [box["x"] + box["width"] * share for share in (0.43, 0.53)]
     page.mouse.move(ends[0], box["y"] + 60)
     page.mouse.down()
     page.mouse.move(ends[1], box["y"] + 70, steps=6)
     page.mouse.up()
-    line = page.locator(".tallybook-incident p", has_text="leases ended")
     page.wait_for_function(
         "text => !document.querySelector('.tallybook-incident p').innerText.startsWith(text)",
-        arg=line.inner_text()[:40],
+        arg=before[:40],
     )
     since, until = (datetime.fromisoformat(one + "Z") for one in told(line.inner_text()))
     assert abs(since - (first + (last - first) * 0.43)) < timedelta(milliseconds=60)

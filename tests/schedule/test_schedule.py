@@ -8,19 +8,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from schedule_steps import MIDNIGHT, Told, answer, entry, schedule, settled, until
+from schedule_steps import Told, answer, entry, schedule, settled, until
 
 from tallybook.errors import BadInput
 from tallybook.runbook.schedule import diary
 from tallybook.testing import FakeClock
 
 HOUR = 3600
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    """Midnight."""
-    return FakeClock(MIDNIGHT)
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ class Linked:
         )
         self._again.on_click(lambda _: self._refresh())
         self._overview = offline.widget(charts.brushed_throughput(view.incident))
-        self._panels = offline.widget(charts.slice_panels(view.incident, view.selection))
+        self._panels = offline.widget(None)
         self._offered = False
         self._of.observe(lambda _: self._kept_to(), "value")
         self._listen()

@@ -141,7 +141,8 @@ def look_at(path: Path) -> Look:
             whole = last + chunk
             _look_at_ends(look, whole)
             _look_at_quotes(look, whole)
-            look.has_exponents = look.has_exponents or b"E+" in whole
+            if not look.has_exponents and b"+" in whole:  # one byte is found ten times sooner
+                look.has_exponents = b"E+" in whole
             if look.has_wide or not chunk.isascii():
                 _look_at_letters(look, chunk, letters)
             last = chunk[-_OVERLAP:]

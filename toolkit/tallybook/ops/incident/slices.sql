@@ -79,15 +79,13 @@ order by 1, 2;
 -- name: taken
 -- one row a lease that was taken from its holder and reaches into the slice, the longest first; at most $limit
 select
-    workers.name as worker,
-    leases.how,
-    greatest(leases.leased_us, $since) as from_us,
-    least(coalesce(leases.ended_us, $until), $until) as until_us
-from incident_leases as leases
-inner join incident_names as workers on workers.id = leases.worker
-where leases.how in ('expired', 'worker died', 'reboot')
-    and leases.leased_us < $until and leases.ended_us >= $since
-order by leases.ended_us - leases.leased_us desc, leases.leased_us
+    worker,
+    how,
+    greatest(leased_us, $since) as from_us,
+    least(ended_us, $until) as until_us
+from incident_taken
+where leased_us < $until and ended_us >= $since
+order by ended_us - leased_us desc, leased_us
 limit $limit;
 
 -- name: errors
@@ -111,28 +109,33 @@ order by names.dimension, n desc, names.name;
 -- name: worst
 -- one row a lease that ended in the slice, of the value $id where it is not null: failed ones first, then those that
 -- took longest; at most $limit
+with chosen as (
+    select *
+    from incident_leases as leases
+    where grain >= $first and grain < $last
+        and ($id is null or $id in (topic, worker, error, endpoint, size, attempt))
+    order by failed desc, busy_us desc, job_position, lease_token
+    limit $limit
+)
 select
-    leases.job_position,
-    leases.lease_token,
+    chosen.job_position,
+    chosen.lease_token,
     topics.name as topic,
     workers.name as worker,
-    leases.how,
+    chosen.how,
     errors.name as error,
     endpoints.name as endpoint,
     sizes.name as payload_size,
-    leases.busy_us / 1000000.0 as took_s,
-    leases.total_us / 1000000.0 as total_s,
-    leases.ended_us
-from incident_leases as leases
-inner join incident_names as topics on topics.id = leases.topic
-inner join incident_names as workers on workers.id = leases.worker
-inner join incident_names as errors on errors.id = leases.error
-inner join incident_names as endpoints on endpoints.id = leases.endpoint
-inner join incident_names as sizes on sizes.id = leases.size
-where leases.grain >= $first and leases.grain < $last
-    and ($id is null or $id in (leases.topic, leases.worker, leases.error, leases.endpoint, leases.size, leases.attempt))
-order by leases.failed desc, leases.busy_us desc, leases.job_position, leases.lease_token
-limit $limit;
+    chosen.busy_us / 1000000.0 as took_s,
+    chosen.total_us / 1000000.0 as total_s,
+    chosen.ended_us
+from chosen
+inner join incident_names as topics on topics.id = chosen.topic
+inner join incident_names as workers on workers.id = chosen.worker
+inner join incident_names as errors on errors.id = chosen.error
+inner join incident_names as endpoints on endpoints.id = chosen.endpoint
+inner join incident_names as sizes on sizes.id = chosen.size
+order by chosen.failed desc, chosen.busy_us desc, chosen.job_position, chosen.lease_token;
 
 -- name: named
 -- one row a job that was enqueued at one of $positions

@@ -11,7 +11,19 @@ from tallybook.ops.windows import EPOCH, MICROSECOND, WHOLE, Span
 from tallybook.statements import load
 
 _MOST_GRAINS = 600
-_MADE = ("jobs", "held", "names", "leases", "cells", "bands", "flows", "lanes", "queue", "cache")
+_MADE = (
+    "jobs",
+    "held",
+    "names",
+    "leases",
+    "taken",
+    "cells",
+    "bands",
+    "flows",
+    "lanes",
+    "queue",
+    "cache",
+)
 _NEEDED_ONCE = ("jobs", "held")
 _STATEMENTS = load("tallybook.ops.incident", "tables.sql")
 

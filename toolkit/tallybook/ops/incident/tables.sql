@@ -105,6 +105,13 @@ inner join incident_names as endpoints on endpoints.dimension = 'endpoint' and e
 inner join incident_names as sizes on sizes.dimension = 'payload size' and sizes.name = held.size
 inner join incident_names as attempts on attempts.dimension = 'attempt' and attempts.name = held.attempt;
 
+-- name: taken
+-- one row a lease that was taken from its holder
+create temp table incident_taken as
+select worker, how, leased_us, ended_us
+from incident_held
+where how in ('expired', 'worker died', 'reboot');
+
 -- name: cells
 -- one row a grain and name: the leases that ended in it, an open one in the last
 create temp table incident_cells as
