@@ -49,7 +49,7 @@ def test_an_option_counts_more_than_the_profile(
     ("line", "words"),
     [
         ('[columns.note]\ntolerence = 1', "no rule 'tolerence'; the nearest is 'tolerance'"),
-        ('[columns.nots]\nignore = true', "no column 'nots', for which the profile has a rule"),
+        ('[columns.nots]\nignore = true', "is given for column 'nots', and neither side has it"),
         ('[columns.note]\ntolerance = 1', "tolerance does not go with the type text"),
     ],
 )  # fmt: skip
