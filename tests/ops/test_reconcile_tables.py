@@ -20,7 +20,7 @@ import pyarrow
 import pytest
 
 from tallybook.errors import BadInput, NoRoom, TallybookError
-from tallybook.ops.reconciling import plan, reconcile
+from tallybook.ops.reconciling import compare, plan, reconcile
 from tallybook.ops.reconciling.room import Room
 
 LONG = "select count(*) from range(1000000) as a, range(1000000) as b where a.range < b.range + 7"
@@ -143,7 +143,7 @@ def test_a_folder_in_which_nothing_can_be_set_aside_is_refused(tmp_path: Path) -
 def test_an_interrupted_comparison_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plan, "keyed", lambda _: LONG)
+    monkeypatch.setattr(plan, "keyed", lambda *_: LONG)
     threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGINT]).start()
     with pytest.raises(KeyboardInterrupt):
         reconcile(TYPED, TYPED, key="id", out=tmp_path, progress=lambda *_: None)
@@ -168,6 +168,17 @@ def test_progress_is_told_by_stage_up_to_its_end() -> None:
     for stage in ended:
         hundredths = [done for named, done, _ in told if named == stage]
         assert hundredths == sorted(hundredths) and {of for _, _, of in told} == {100}
+
+
+def test_a_large_table_is_compared_in_parts_with_the_same_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    left = polars.DataFrame({"id": ["1", "2", "2", None, "4", "5"], "x": ["a"] * 6})
+    right = polars.DataFrame({"id": ["1", "2", None, "4", "6"], "x": ["a", "a", "a", "b", "a"]})
+    whole = reconcile(left, right, key="id")
+    monkeypatch.setattr(compare, "_ROWS_AT_ONCE", 2)
+    parts = reconcile(left, right, key="id")
+    assert parts.statuses == whole.statuses and parts.rows.equals(whole.rows)
 
 
 def test_too_little_memory_is_said_as_such() -> None:

@@ -22,6 +22,7 @@ from tallybook.ops.warehouse import Warehouse
 
 Table: TypeAlias = str | Path | Warehouse | InMemory
 
+_ROWS_AT_ONCE = 25_000_000
 _UNREADABLE = {"side": polars.String, "file": polars.String, "line": polars.Int64,
                "column": polars.String, "reason": polars.String, "text": polars.String}  # fmt: skip
 
@@ -83,7 +84,9 @@ def _compared(
         room.set(column.variables())
     for side in (local, cloud):
         room.run(plan.cells(side, columns))
-    room.run(plan.keyed(columns), "comparing")
+    parts = 1 + max(local.rows, cloud.rows) // _ROWS_AT_ONCE
+    for part in range(parts):
+        room.run(plan.keyed(columns, part, parts), "comparing", part, parts)
     statuses = _statuses(room)
     _detail(room, (local, cloud), columns, statuses)
     return _told(room, local, cloud, columns, statuses)

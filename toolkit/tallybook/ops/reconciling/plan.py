@@ -85,19 +85,23 @@ _STATUS: Final = """case
         end"""
 
 
-def keyed(columns: Columns) -> str:
+def keyed(columns: Columns, part: int = 0, parts: int = 1) -> str:
     """One row a key that does not match, and one of all that match: status, k0, …, how many rows
-    each side has of it. Rows without a whole key are one group, ``apart``."""
+    each side has of it. Rows without a whole key are one group, ``apart``. Of several ``parts``,
+    which the hash of a key tells, the first makes the table and the others add to it."""
+    into = "insert into keyed" if part else "create or replace table keyed as"
+    marks = _marks(columns.keys)
+    some = f" where hash({marks}) % {parts} = {part}" if parts > 1 else ""
     keys = _marks(columns.keys)
     kept = _listed(
         f"case when status <> 'match' then {k.mark} end as {k.mark}" for k in columns.keys
     )
     return f"""
-    create or replace table keyed as
+    {into}
     with rows_of_both as (
-        {_keyed_side("local", columns)}
+        {_keyed_side("local", columns)}{some}
         union all
-        {_keyed_side("cloud", columns)}
+        {_keyed_side("cloud", columns)}{some}
     ),
     grouped as (
         select
