@@ -49,7 +49,7 @@ COLOURED = """
   return coloured;
 }
 """
-CHARTS = {"capacity": 3, "cache_history": 2, "sql": 0}
+CHARTS = {"capacity": 3, "cache_history": 2, "reconcile_explore": 2, "sql": 0}
 
 
 @pytest.fixture(scope="module")
@@ -208,6 +208,11 @@ def test_each_notebook_opens_runs_and_draws_with_no_network(
     assert page.locator(f"{CURRENT} .jp-OutputArea table").count() >= 2
     assert not page.locator(ERRORS).count()
     assert refused == []
+
+
+def test_no_notebook_is_left_out() -> None:
+    stored = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
+    assert stored == {"incident", *CHARTS}
 
 
 def share_kernel(address: str, path: str) -> None:
