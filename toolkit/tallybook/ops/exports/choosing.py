@@ -3,16 +3,16 @@
 Each error names the file, the table and the field, and what may stand there.
 """
 
-import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tallybook.errors import BadInput
+from tallybook.ops import profiles
 from tallybook.ops.exports.profile import MEBIBYTE, TYPES, Dialect, Limits, Profile, Rule, is_type
+from tallybook.ops.profiles import known, table, texts, typed
 
 BUILT_IN = Path(__file__).parent / "profiles"
 _TABLES = ("about", "layout", "covers", "known_by", "read", "cells", "columns", "limits", "last")
@@ -25,26 +25,19 @@ _SIZES = {"KB": 1000, "MB": 1000**2, "GB": 1000**3, "TB": 1000**4, "KIB": 1024,
 
 def built_in() -> list[str]:
     """The names of the profiles that tallybook carries."""
-    return sorted(path.stem for path in BUILT_IN.glob("*.toml"))
+    return profiles.names(BUILT_IN)
 
 
 def load(name_or_path: str | Path) -> Profile:
     """The profile of a name or a file. Raises BadInput where there is none, or where it cannot be
     used."""
-    path = _find(str(name_or_path))
+    path = profiles.find(str(name_or_path), BUILT_IN)
     return parse(path.stem, tables_of(path), str(path), is_own=path.parent != BUILT_IN)
 
 
 def tables_of(path: Path) -> dict[str, Any]:
     """The tables of a profile, as they stand."""
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise BadInput(f"cannot read the profile {path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise BadInput(f"{path} is no profile: it is not UTF-8 text") from None
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"{path} is no TOML: {error}") from None
+    return profiles.read(path)[1]
 
 
 def parse(name: str, tables: Mapping[str, Any], where: str, *, is_own: bool = True) -> Profile:
@@ -55,23 +48,11 @@ def parse(name: str, tables: Mapping[str, Any], where: str, *, is_own: bool = Tr
         raise BadInput(f"{where}: {error}") from None
 
 
-def _find(name: str) -> Path:
-    if name.endswith(".toml") or "/" in name:
-        if not Path(name).is_file():
-            raise BadInput(f"no profile at {name}")
-        return Path(name)
-    path = BUILT_IN / f"{name}.toml"
-    if path.is_file():
-        return path
-    known = ", ".join(built_in())
-    raise BadInput(f"no profile {name!r}; there are {known}; or give the path of a .toml file")
-
-
 def _parsed(name: str, tables: Mapping[str, Any], is_own: bool) -> Profile:
-    _known(tables, _TABLES, "table")
-    cells = _table(tables, "cells", _CELLS)
+    known(tables, _TABLES, "table")
+    cells = table(tables, "cells", _CELLS)
     rules, comparing = {}, {}
-    for column, held in _table(tables, "columns").items():
+    for column, held in table(tables, "columns").items():
         if not isinstance(held, dict):
             raise BadInput(f"[columns] {column!r} must be a table: write [columns.{column}]")
         own = {field: value for field, value in held.items() if field in _RULE}
@@ -80,59 +61,27 @@ def _parsed(name: str, tables: Mapping[str, Any], is_own: bool) -> Profile:
         rest = {field: value for field, value in held.items() if field not in own}
         if rest:
             comparing[column] = rest
-    last = _table(tables, "last", ("rows",)).get("rows")
+    last = table(tables, "last", ("rows",)).get("rows")
     return Profile(
         name=name,
-        about=_typed(tables.get("about", ""), str, "about"),
-        layout=_typed(tables.get("layout", ""), str, "layout"),
-        covers=_typed(tables.get("covers", ""), str, "covers"),
-        dialect=_dialect(_table(tables, "read", _READ)),
+        about=typed(tables.get("about", ""), str, "about"),
+        layout=typed(tables.get("layout", ""), str, "layout"),
+        covers=typed(tables.get("covers", ""), str, "covers"),
+        dialect=_dialect(table(tables, "read", _READ)),
         rules=rules,
         every=_rule("[cells]", cells) if cells else Rule(),
         comparing=comparing,
-        limits=_limits(_table(tables, "limits", [field.name for field in fields(Limits)])),
-        last_rows=None if last is None else _typed(last, int, "[last] rows"),
+        limits=_limits(table(tables, "limits", [field.name for field in fields(Limits)])),
+        last_rows=None if last is None else typed(last, int, "[last] rows"),
         is_own=is_own,
     )
-
-
-def _table(
-    tables: Mapping[str, Any], name: str, known: Iterable[str] | None = None
-) -> Mapping[str, Any]:
-    table = tables.get(name, {})
-    if not isinstance(table, dict):
-        raise BadInput(f"{name} must be a table: write [{name}]")
-    if known is not None:
-        _known(table, known, f"field of [{name}]")
-    return table
-
-
-def _known(given: Iterable[str], known: Iterable[str], what: str) -> None:
-    names = list(known)
-    for name in given:
-        if name not in names:
-            near = get_close_matches(name, names, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
-            raise BadInput(f"no {what} {name!r}; {hint}")
-
-
-def _typed(value: Any, kind: type, place: str) -> Any:
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        words = {str: "a text", bool: "true or false", int: "a whole number", list: "a list"}
-        raise BadInput(f"{place}: {value!r} is not {words[kind]}")
-    return value
-
-
-def _texts(value: Any, place: str) -> tuple[str, ...]:
-    listed = _typed(value, list, place)
-    return tuple(_typed(one, str, place) for one in listed)
 
 
 def _rule(column: str, held: Mapping[str, Any]) -> Rule:
     place = f"[columns.{column}]" if column != "[cells]" else column
     given: dict[str, Any] = {
-        field: _texts(value, f"{place} null") if field == "null" else
-        _typed(value, str, f"{place} {field}")
+        field: texts(value, f"{place} null") if field == "null" else
+        typed(value, str, f"{place} {field}")
         for field, value in held.items()
     }  # fmt: skip
     rule = Rule(**given)
@@ -163,10 +112,10 @@ def _dialect(held: Mapping[str, Any]) -> Dialect:
     for field, value in held.items():
         place = f"[read] {field}"
         if field == "columns":
-            given[field] = _texts(value, place)
+            given[field] = texts(value, place)
         else:
             kind = {"header": int, "blanks": bool}.get(field, str)
-            given[field] = _typed(value, kind, place)
+            given[field] = typed(value, kind, place)
     dialect = Dialect(**given)
     if dialect.delimiter is not None and not 0 < len(dialect.delimiter.encode()) <= 4:
         raise BadInput("[read] delimiter is one letter, or a few that stand together")
@@ -188,7 +137,7 @@ def _limits(held: Mapping[str, Any]) -> Limits:
             size(value, place)
             given[field] = value
         elif field == "ratio":
-            given[field] = _typed(value, int, place)
+            given[field] = typed(value, int, place)
         else:
             given[field] = size(value, place)
     return Limits(**given)
@@ -198,7 +147,7 @@ def size(value: Any, place: str) -> int:
     """The bytes of a size like 2GB or 64MiB, or a whole number of bytes. Raises BadInput."""
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
         return value
-    text = _typed(value, str, place).strip().upper().replace(" ", "")
+    text = typed(value, str, place).strip().upper().replace(" ", "")
     digits = text.rstrip("KMGTIB")
     unit = text[len(digits) :]
     if not digits.isdecimal() or int(digits) < 1 or (unit not in _SIZES and unit != "B"):

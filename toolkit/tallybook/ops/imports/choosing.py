@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tallybook.errors import BadInput
+from tallybook.ops import profiles
 from tallybook.ops.imports.parsing import parse
 from tallybook.ops.imports.profile import Profile
 
@@ -14,7 +15,7 @@ _BUILT_IN = Path(__file__).parent / "profiles"
 
 def built_in() -> list[str]:
     """The names of the profiles that tallybook carries."""
-    return sorted(path.stem for path in _BUILT_IN.glob("*.toml"))
+    return profiles.names(_BUILT_IN)
 
 
 def load(name_or_path: str, changes: Iterable[str] = ()) -> Profile:
@@ -22,17 +23,8 @@ def load(name_or_path: str, changes: Iterable[str] = ()) -> Profile:
 
     Raises BadInput where there is none, or where it cannot be used.
     """
-    path = _find(name_or_path)
-    try:
-        text = path.read_text("utf-8")
-        tables = tomllib.loads(text)
-    except OSError as error:
-        raise BadInput(f"cannot read the profile {path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise BadInput(f"{path} is no profile: it is not UTF-8 text") from None
-    except tomllib.TOMLDecodeError as error:
-        hint = "; a field is given twice: one column a field" if "overwrite" in str(error) else ""
-        raise BadInput(f"{path} is no TOML: {error}{hint}") from None
+    path = profiles.find(name_or_path, _BUILT_IN)
+    text, tables = profiles.read(path)
     given = list(changes)
     for change in given:
         _change(tables, change)
@@ -42,18 +34,6 @@ def load(name_or_path: str, changes: Iterable[str] = ()) -> Profile:
 def _kept(text: str, changes: list[str]) -> str:
     """The text of a profile with what the command line changed in it, as remarks."""
     return text + "".join(f"# changed by --set {change}\n" for change in changes)
-
-
-def _find(name: str) -> Path:
-    if name.endswith(".toml") or "/" in name:
-        if not Path(name).is_file():
-            raise BadInput(f"no profile at {name}")
-        return Path(name)
-    path = _BUILT_IN / f"{name}.toml"
-    if path.is_file():
-        return path
-    known = ", ".join(built_in())
-    raise BadInput(f"no profile {name!r}; there are {known}; or give the path of a .toml file")
 
 
 def _change(tables: dict[str, Any], change: str) -> None:

@@ -3,13 +3,12 @@
 Each error names the table and the field, and what may stand there.
 """
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tallybook.errors import BadInput
-from tallybook.ops import windows
+from tallybook.ops import profiles, windows
 from tallybook.ops.imports.profile import UNITS, Profile, Reading, Rows, Source, Times
 
 FORMATS = ("csv", "ndjson", "json", "blocks")
@@ -44,7 +43,7 @@ def parse(name: str, tables: Mapping[str, Any], where: str, text: str = "") -> P
 
 def _parsed(name: str, tables: Mapping[str, Any], text: str) -> Profile:
     known = ("about", "read", "columns", "time", "status", "events", "fixed", "filter")
-    _known(tables, known, "table")
+    profiles.known(tables, known, "table")
     reading = _reading(_table(tables, "read"))
     words = _words(tables, reading)
     columns = _columns(_table(tables, "columns"), reading)
@@ -56,33 +55,12 @@ def _parsed(name: str, tables: Mapping[str, Any], text: str) -> Profile:
 
 
 def _table(tables: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    table = tables.get(name, {})
-    if not isinstance(table, dict):
-        raise BadInput(f"{name} must be a table: write [{name}]")
-    if name in _TABLES:
-        _known(table, _TABLES[name], f"field of [{name}]")
-    return table
-
-
-def _known(given: Iterable[str], known: Iterable[str], what: str) -> None:
-    names = list(known)
-    for name in given:
-        if name not in names:
-            near = difflib.get_close_matches(name, names, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
-            raise BadInput(f"no {what} {name!r}; {hint}")
-
-
-def _typed(value: Any, kind: type, place: str) -> Any:
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        words = {str: "a text", bool: "true or false", int: "a whole number", list: "a list"}
-        raise BadInput(f"{place}: {value!r} is not {words[kind]}")
-    return value
+    return profiles.table(tables, name, _TABLES.get(name))
 
 
 def _texts(value: Any, place: str) -> tuple[str, ...]:
-    given = [value] if isinstance(value, str) else _typed(value, list, place)
-    return tuple(str(_typed(one, str, place)) for one in given)
+    """The texts of a list; one text alone is a list of one."""
+    return (value,) if isinstance(value, str) else profiles.texts(value, place)
 
 
 def _lists(table: Mapping[str, Any], place: str) -> dict[str, tuple[str, ...]]:
@@ -102,7 +80,7 @@ def _reading(table: Mapping[str, Any]) -> Reading:
         if name == "columns":
             given[name] = _texts(value, place)
         else:
-            given[name] = _typed(value, bool if name == "header" else str, place)
+            given[name] = profiles.typed(value, bool if name == "header" else str, place)
     reading = Reading(**given)
     _choice(reading.format, FORMATS, "[read] format")
     _choice(reading.rows, ROWS, "[read] rows")
@@ -133,7 +111,7 @@ def _times(table: Mapping[str, Any]) -> Times:
         if name == "absent":
             given[name] = _texts(value, place)
         else:
-            given[name] = _typed(value, int if name == "year" else str, place)
+            given[name] = profiles.typed(value, int if name == "year" else str, place)
     times = Times(**given)
     windows.named_zone(times.zone)
     _choice(times.unit, UNITS, "[time] unit")
@@ -156,7 +134,7 @@ def _words(tables: Mapping[str, Any], reading: Reading) -> dict[str, tuple[str, 
     if other in tables:
         raise BadInput(f"[{other}] has no meaning with rows = {reading.rows!r}; write [{name}]")
     table = _table(tables, name)
-    _known(table, STEPS if of_events else STATUSES, f"field of [{name}]")
+    profiles.known(table, STEPS if of_events else STATUSES, f"field of [{name}]")
     words = _lists(table, f"[{name}]")
     seen: dict[str, str] = {}
     for status, listed in words.items():
@@ -168,7 +146,7 @@ def _words(tables: Mapping[str, Any], reading: Reading) -> dict[str, tuple[str, 
 
 def _columns(table: Mapping[str, Any], reading: Reading) -> dict[str, Source]:
     known = _OF_EVENTS if reading.rows == "events" else _OF_JOBS
-    _known(table, known, f"field of [columns] with rows = {reading.rows!r}")
+    profiles.known(table, known, f"field of [columns] with rows = {reading.rows!r}")
     return {name: _source(name, value) for name, value in table.items()}
 
 
@@ -186,7 +164,9 @@ def _source(name: str, value: Any) -> Source:
 
 
 def _fixed(table: Mapping[str, Any]) -> dict[str, str]:
-    return {name: str(_typed(value, str, f"[fixed] {name}")) for name, value in table.items()}
+    return {
+        name: str(profiles.typed(value, str, f"[fixed] {name}")) for name, value in table.items()
+    }
 
 
 def _consistent(
