@@ -82,6 +82,24 @@ def test_a_workbook_keeps_digits_dates_and_lines(tmp_path: Path) -> None:
         cells(tmp_path / "a.xlsx", read={"sheet": "nix"})
 
 
+def test_a_workbook_loses_no_cell_to_a_title_or_a_narrow_header(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    for row in (["Orders of 2024"], [], ["id", "n"], ["1", "a"], ["2", "b", "c"], ["3"]):
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    with reading(tmp_path / "a.xlsx") as export:
+        assert export.relation().fetchall() == [("1", "a"), ("3", None)]
+        assert export.ledger.unreadable.select("line", "reason", "text").rows() == [
+            (5, "3 cells where the header has 2", "2,b,c")
+        ]
+    assert "the header is line 3" in warnings(tmp_path / "a.xlsx")
+    book.active.delete_rows(5)
+    book.save(tmp_path / "a.xlsx")
+    columns, rows = cells(tmp_path / "a.xlsx", read={"header": 0, "columns": ["x", "y"]})
+    assert columns == ["x", "y"] and rows[1:] == [["id", "n"], ["1", "a"], ["3", None]]
+    assert cells(tmp_path / "a.xlsx", read={"header": 4})[0] == ["1", "a"]
+
+
 def _replaced(path: Path, old: bytes, new: bytes) -> None:
     """Other bytes in the first sheet: what writes workbooks here rounds long numbers."""
     with zipfile.ZipFile(path) as archive:

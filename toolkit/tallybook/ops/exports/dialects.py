@@ -52,7 +52,7 @@ def find(name: str, path: Path, pinned: Dialect) -> Found:
         said.append(f"{name}: blanks between a delimiter and a quote do not count")
         rows = _head(path, dialect)
     if dialect.header is None:
-        dialect = replace(dialect, header=_header_line(rows))
+        dialect = replace(dialect, header=header_line(rows))
     names = _names(name, rows, dialect, said)
     return Found(dialect, names, said)
 
@@ -106,7 +106,7 @@ def _blanks_before_quotes(rows: Sequence[rowwise.Row]) -> bool:
     return bool(padded) and len(padded) >= len(rows) / 2
 
 
-def _header_line(rows: Sequence[rowwise.Row]) -> int:
+def header_line(rows: Sequence[rowwise.Row]) -> int:
     """The first line that is as wide as most rows; what stands above it are titles."""
     filled = [row for row in rows if any(row.cells)]
     if not filled:
@@ -119,6 +119,11 @@ def _header_line(rows: Sequence[rowwise.Row]) -> int:
     return filled[0].line
 
 
+def titled(name: str, line: int) -> str:
+    """What is said of a header that does not stand first."""
+    return f"{name}: the header is line {line}; what stands above it is no row"
+
+
 def _names(name: str, rows: Sequence[rowwise.Row], dialect: Dialect, said: list[str]) -> list[str]:
     if not dialect.header:
         width = len(dialect.columns) or _agreed(rows)[0]
@@ -129,7 +134,7 @@ def _names(name: str, rows: Sequence[rowwise.Row], dialect: Dialect, said: list[
         raise BadInput(f"{name} has no readable CSV header at line {dialect.header}: {reason}")
     above = sum(1 for row in rows if row.line < header.line and any(row.cells))
     if above:
-        said.append(f"{name}: the header is line {header.line}; what stands above it is no row")
+        said.append(titled(name, header.line))
     named = _named(name, header, rows, said)
     _require_pinned(name, header.line, named, dialect.columns)
     return named

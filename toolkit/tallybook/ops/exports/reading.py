@@ -142,9 +142,8 @@ class _Loader:
             tables.take_orc(part, self._target)
         elif head.startswith(kinds.ZIP):
             file.format = "xlsx"
-            dialect = self._profile.dialect
-            notes = tables.take_workbook(part, dialect.sheet, dialect.header, self._target)
-            self._reading.warnings += notes
+            reading, dialect = self._reading, self._profile.dialect
+            reading.warnings += tables.take_workbook(part, dialect, self._target, reading.bad)
         elif what := formats.damaged(part):
             raise BadInput(f"{part.name} is a damaged {what}: it does not begin as one")
         else:

@@ -1,8 +1,9 @@
 """Formats that are tables already: Parquet, ORC and the sheets of a workbook."""
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date, datetime, time, timedelta
+from itertools import chain, islice
 from typing import Any
 from zipfile import BadZipFile
 
@@ -11,10 +12,14 @@ import pyarrow
 from pyarrow import orc
 
 from tallybook.errors import BadInput, IncompleteInput
+from tallybook.ops.exports import dialects
+from tallybook.ops.exports.ledger import SHOWN, BadRow
 from tallybook.ops.exports.parts import Part
-from tallybook.ops.exports.rowwise import Cells
+from tallybook.ops.exports.profile import Dialect
+from tallybook.ops.exports.rowwise import Cells, Row
 from tallybook.ops.exports.target import Target
 
+_HEAD_ROWS = 200
 _SPOILED = (  # what openpyxl lets through where a part of a workbook is not what it must be
     BadZipFile, zlib.error, EOFError, SyntaxError, ValueError, TypeError, AttributeError,
     LookupError, NotImplementedError, OverflowError, AssertionError,
@@ -66,32 +71,57 @@ def _text(value: Any) -> str | None:
     return str(value)
 
 
-def take_workbook(part: Part, sheet: str, header: int | None, target: Target) -> list[str]:
-    """Take the rows of one sheet, of which the first that is filled is the header; gives notes.
+def take_workbook(part: Part, dialect: Dialect, target: Target, bad: list[BadRow]) -> list[str]:
+    """Take the rows of one sheet; those with a cell beyond the header go to ``bad``. Gives notes.
 
-    Raises BadInput where a workbook of several sheets is not told which."""
+    The header is found as that of a CSV is. Raises BadInput where the sheet has no filled row."""
     notes: list[str] = []
-    rows = _sheet_rows(part, sheet, notes)
-    first = next(
-        ((line, cells) for line, cells in rows if any(cells) and line >= (header or 1)), None
-    )
-    if first is None:
+    rows = ((line, cells) for line, cells in _sheet_rows(part, dialect.sheet, notes) if cells)
+    head = list(islice(rows, _HEAD_ROWS))
+    if not head:
         raise BadInput(f"{part.name} is empty: its sheet has no filled row")
-    names = _header(part, first[1])
+    at = _header_line(head, dialect.header)
+    names = _header(part, head, at, dialect)
     target.need(names)
-    blank = 0
-    for line, cells in rows:
-        if any(cell is not None for cell in cells[: len(names)]):
-            target.add((cells + [None] * len(names))[: len(names)], line, None)
-        else:
-            blank += 1
-    target.flush()
+    if at and any(line < at for line, _ in head):
+        notes.append(dialects.titled(part.name, at))
+    below = ((line, cells) for line, cells in chain(head, rows) if line > at)
+    bad += _taken(part, below, len(names), target)
     return notes
 
 
-def _header(part: Part, cells: Cells) -> list[str]:
-    while cells and cells[-1] is None:
-        cells = cells[:-1]
+def _taken(
+    part: Part, rows: Iterable[tuple[int, Cells]], width: int, target: Target
+) -> Iterator[BadRow]:
+    """Take rows; gives those that are wider than their header."""
+    for line, cells in rows:
+        if len(cells) <= width:
+            target.add(cells + [None] * (width - len(cells)), line, None)
+            continue
+        reason = f"{len(cells)} cells where the header has {width}"
+        text = ",".join(cell or "" for cell in cells)[:SHOWN]
+        yield BadRow(line, reason, text, part.name)
+    target.flush()
+
+
+def _header_line(head: list[tuple[int, Cells]], pinned: int | None) -> int:
+    """The line of the header: the first filled one that is pinned, or that is no title; or 0."""
+    if pinned == 0:
+        return 0
+    filled = [Row(cells, line) for line, cells in head]
+    if pinned:
+        return next((row.line for row in filled if row.line >= pinned), pinned)
+    wide = [row for row in filled if len(row.cells) > 1]  # a sheet says not how wide a row is
+    return dialects.header_line(wide if 2 * len(wide) >= len(filled) else filled)
+
+
+def _header(part: Part, head: list[tuple[int, Cells]], at: int, dialect: Dialect) -> list[str]:
+    if not at:
+        width = max(len(cells) for _, cells in head)
+        return list(dialect.columns) or [f"column {n}" for n in range(1, width + 1)]
+    cells = next((cells for line, cells in head if line == at), None)
+    if cells is None:
+        raise BadInput(f"{part.name} has no filled row at line {at}, where its header is to be")
     names = [cell or f"column {at}" for at, cell in enumerate(cells, start=1)]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -100,7 +130,9 @@ def _header(part: Part, cells: Cells) -> list[str]:
 
 
 def _sheet_rows(part: Part, sheet: str, notes: list[str]) -> Iterator[tuple[int, Cells]]:
-    """The rows of a sheet. Raises IncompleteInput where the workbook is spoiled."""
+    """The rows of a sheet, each up to its last filled cell.
+
+    Raises IncompleteInput where the workbook is spoiled."""
     try:
         yield from _rows_of_sheet(part, sheet, notes)
     except _SPOILED as error:
@@ -116,7 +148,10 @@ def _rows_of_sheet(part: Part, sheet: str, notes: list[str]) -> Iterator[tuple[i
         found = book[_sheet_name(part, book, sheet, notes)]
         found.reset_dimensions()
         for line, row in enumerate(found.iter_rows(values_only=True), start=1):
-            yield line, [_sheet_cell(cell) for cell in row]
+            cells = [_sheet_cell(cell) for cell in row]
+            while cells and cells[-1] is None:
+                cells.pop()
+            yield line, cells
     finally:
         book.close()
 
