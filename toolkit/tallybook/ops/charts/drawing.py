@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 720, 220
 MOST_WINDOWS = 1000
 _FEW = 6
+_TICKS = 8
+_BRIEF = timedelta(seconds=8)
+_STEPS_MS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _FONT = "system-ui, -apple-system, 'Segoe UI', 'Noto Sans', 'DejaVu Sans', sans-serif"
 
 # Okabe and Ito (2008): told apart with any colour vision, and in grey by their lightness.
@@ -101,9 +104,9 @@ def time_axis(frame: polars.DataFrame, name: str, zone: str, *, quiet: bool = Fa
     axis = alt.Axis(
         labelOverlap="greedy",
         labelSeparation=12,
-        tickCount=8,
         format=_clock(last - first),
         labels=not quiet,
+        **_ticks(first.replace(tzinfo=None), last.replace(tzinfo=None)),
     )
     reach = [_plain(first.replace(tzinfo=None)), _plain(last.replace(tzinfo=None))]
     scale = alt.Scale(type="utc", padding=0, domain=reach)
@@ -117,8 +120,21 @@ def _reach(frame: polars.DataFrame, name: str) -> tuple[object, object]:
     return times[0].min(), times[-1].max()
 
 
+def _ticks(first: datetime, last: datetime) -> dict[str, Any]:
+    """How an axis is divided. Vega keeps one tick of each second where it is left to itself, as it
+    tells ticks apart by their time in words; numbers are told apart."""
+    if last - first >= _BRIEF:
+        return {"tickCount": _TICKS}
+    start, end = (
+        round((at - datetime(1970, 1, 1)) / timedelta(milliseconds=1)) for at in (first, last)
+    )
+    step = next(one for one in _STEPS_MS if (end - start) / one <= _TICKS)
+    at = range(-(-start // step) * step, end + 1, step)
+    return {"values": altair_module().ExprRef(str(list(at)))}
+
+
 def _clock(span: timedelta) -> str:
-    if span < timedelta(seconds=8):
+    if span < _BRIEF:
         return "%H:%M:%S.%L"
     if span < timedelta(minutes=8):
         return "%H:%M:%S"
