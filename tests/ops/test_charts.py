@@ -84,6 +84,19 @@ def test_a_time_axis_names_its_zone_and_shows_its_clock(
     assert ">19:0" in svg or "no attempt failed" in svg, "10:00 UTC is 19:00 in Tokyo"
 
 
+@pytest.mark.parametrize("name", TIMED)
+def test_the_marks_of_a_chart_say_their_time_and_no_name_of_a_column(
+    warehouse: ops.Warehouse, name: str
+) -> None:
+    svg = ops.charts.show(getattr(ops.charts, name)(warehouse)).svg
+    said = re.findall(r'aria-roledescription="(?:bar|rect.*?|point)"[^>]*aria-label="([^"]*)"', svg)
+    said += re.findall(r'aria-label="([^"]*)"[^>]*aria-roledescription="(?:bar|rect|point)', svg)
+    assert not re.search(r"window_|_at:|[a-z]_s:|Nov 29, 2026", " ".join(said))
+    if name in ("lease_lanes", "latency_heatmap", "cache_history", "growth"):
+        whole = r"2026-11-29 10:\S+ to 2026-11-29 1[01]:\S+ UTC; .+: .+"
+        assert said and any(re.fullmatch(whole, one) for one in said), said[:3]
+
+
 @pytest.mark.parametrize(
     ("took", "shown"),
     [

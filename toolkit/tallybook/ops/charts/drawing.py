@@ -29,6 +29,9 @@ _FONT = "system-ui, -apple-system, 'Segoe UI', 'Noto Sans', 'DejaVu Sans', sans-
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GREY = (
     "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#777777",
 )  # fmt: skip
+# The ends of a window, and what a cell of the lanes says.
+WINDOW = ("window_start", "window_end")
+HELD = {"worker": "datum.worker", "leases held": "format(datum.held, ',.3~r')"}
 PALETTE = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GREY)
 
 Chart = Any
@@ -108,9 +111,26 @@ def time_axis(frame: polars.DataFrame, name: str, zone: str, *, quiet: bool = Fa
         labels=not quiet,
         **_ticks(first.replace(tzinfo=None), last.replace(tzinfo=None)),
     )
+    if quiet:
+        axis.title = None
     reach = [_plain(first.replace(tzinfo=None)), _plain(last.replace(tzinfo=None))]
     scale = alt.Scale(type="utc", padding=0, domain=reach)
-    return alt.X(f"{name}:T", title=None if quiet else title, scale=scale, axis=axis)
+    return alt.X(f"{name}:T", title=title, scale=scale, axis=axis)
+
+
+def told(chart: Chart, ends: tuple[str, str], zone: str, words: Mapping[str, str]) -> Chart:
+    """The chart whose marks say from when to when they reach, then ``words`` ({name: expression
+    of Vega}), to a pointer and to a screen reader. Vega itself gives the end as a day."""
+    clock = "replace(utcFormat(toDate(datum.{}), '%Y-%m-%d %H:%M:%S.%L'), '.000', '')"
+    times = " + ' to ' + ".join(clock.format(end) for end in ends)
+    more = "".join(f" + '; {name}: ' + {value}" for name, value in words.items())
+    said = chart.transform_calculate(told=f"{times} + ' {zone}'{more}")
+    return said.encode(description="told:N", tooltip="told:N")
+
+
+def between(low: str, high: str) -> str:
+    """From one field to another as an expression of Vega, to three digits."""
+    return f"format(datum.{low}, ',.3~r') + ' to ' + format(datum.{high}, ',.3~r')"
 
 
 def _reach(frame: polars.DataFrame, name: str) -> tuple[object, object]:
