@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import polars
 import pytest
 from ops_logs import START, Log, Simulation, text
 
 from tallybook import ops
+from tallybook.ops.charts import drawing
 
 OF_A_BOOK = ("throughput", "depth", "latency_bands", "latency_heatmap", "outcomes", "lease_lanes",
              "retries_by_reason", "cache_history", "cache_compared", "before_after", "dead_letters",
@@ -80,6 +82,38 @@ def test_a_time_axis_names_its_zone_and_shows_its_clock(
     svg = ops.charts.show(getattr(ops.charts, name)(warehouse, ops.Span(zone="Asia/Tokyo"))).svg
     assert "time in Asia/Tokyo" in svg or "no attempt failed" in svg
     assert ">19:0" in svg or "no attempt failed" in svg, "10:00 UTC is 19:00 in Tokyo"
+
+
+@pytest.mark.parametrize("name", TIMED)
+def test_the_marks_of_a_chart_say_their_time_and_no_name_of_a_column(
+    warehouse: ops.Warehouse, name: str
+) -> None:
+    svg = ops.charts.show(getattr(ops.charts, name)(warehouse)).svg
+    said = re.findall(r'aria-roledescription="(?:bar|rect.*?|point)"[^>]*aria-label="([^"]*)"', svg)
+    said += re.findall(r'aria-label="([^"]*)"[^>]*aria-roledescription="(?:bar|rect|point)', svg)
+    assert not re.search(r"window_|_at:|[a-z]_s:|Nov 29, 2026", " ".join(said))
+    if name in ("lease_lanes", "latency_heatmap", "cache_history", "growth"):
+        whole = r"2026-11-29 10:\S+ to 2026-11-29 1[01]:\S+ UTC; .+: .+"
+        assert said and any(re.fullmatch(whole, one) for one in said), said[:3]
+
+
+@pytest.mark.parametrize(
+    ("took", "shown"),
+    [
+        (540, ["10:00:00.400", "10:00:00.500", "10:00:00.900"]),
+        (3, ["10:00:00.361", "10:00:00.363"]),
+        (4200, ["10:00:01.000", "10:00:04.000"]),
+    ],
+)
+def test_a_time_axis_has_ticks_within_a_second(took: int, shown: list[str]) -> None:
+    first = START + timedelta(milliseconds=360)
+    last = first + timedelta(milliseconds=took)
+    frame = polars.DataFrame({"at": [first, last], "jobs": [1, 2]})
+    line = drawing.altair_module().Chart(drawing.rows(frame)).mark_line()
+    x = drawing.time_axis(frame, "at", "UTC")
+    svg = ops.charts.show(drawing.dressed(line.encode(x=x, y="jobs:Q"), "jobs")).svg
+    ticks = re.findall(r">(\d\d:\d\d:\d\d\.\d{3})<", svg)
+    assert set(shown) <= set(ticks) and 4 <= len(ticks) <= 9, ticks
 
 
 @pytest.mark.parametrize("name", sorted({*OF_A_BOOK} - {"growth"}))

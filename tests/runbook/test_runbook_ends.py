@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from runbook_notebooks import answering, ledger, lines, notebook
 
-from tallybook import runbook
-from tallybook.errors import BadInput
+from tallybook import layout, runbook
+from tallybook.errors import BadInput, NotNow
 from tallybook.runbook import keeping
 from tallybook.runbook.kernels import MOST_PRINTED, MOST_SHOWN, Allowance, Deadline, Warm
 from tallybook.runbook.ledger import Ledger
@@ -128,6 +128,31 @@ def test_the_turn_of_a_dead_holder_is_free_and_that_of_a_living_one_is_seen(tmp_
     assert turn.path.exists() and not turn.has("one")
     with turn.taken({}):
         assert not turn.has("one")
+
+
+def test_a_book_has_one_run_of_a_runbook_whatever_its_path_and_wherever_the_runs_lie(
+    tmp_path: Path,
+) -> None:
+    book, link = tmp_path / "book", tmp_path / "link"
+    book.mkdir()
+    link.symlink_to(book)
+    one, other = tmp_path / "one", tmp_path / "other"
+    said = rf"a run of it on .*link is under way with another --out \(pid {os.getpid()}\)"
+    with Turn(one, "r", str(book)).taken({"run": "a"}):
+        for _ in range(3):
+            with pytest.raises(NotNow, match=said), Turn(other, "r", str(link)).taken({}):
+                pytest.fail("two have the turn")
+        assert not Turn(other, "r", str(link)).has("a")
+        with Turn(other, "s", str(book)).taken({}):
+            pass
+    with Turn(other, "r", str(link)).taken({}):
+        assert list(book.iterdir()) == []
+
+
+def test_the_sample_book_can_be_looked_at_by_many_at_once(tmp_path: Path) -> None:
+    sample = str(layout.carried("data-samples") / "book")
+    with Turn(tmp_path / "1", "r", sample).taken({}), Turn(tmp_path / "2", "r", sample).taken({}):
+        pass
 
 
 def run_of(out: Path, name: str, days: float, *, partial: bool = False) -> None:

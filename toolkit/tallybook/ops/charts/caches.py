@@ -37,6 +37,8 @@ def cache_history(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
         y=alt.Y("changes:Q", title="changes", stack="zero"),
         color=alt.Color("what:N", title=None, scale=drawing.colours(names, (ORANGE, RED))),
     )  # fmt: skip
+    bars = drawing.told(bars, drawing.WINDOW, span.zone,
+                        {"changes": "datum.changes", "what": "datum.what"})  # fmt: skip
     panels = [panel.properties(width=WIDTH, height=110) for panel in (keys, bars)]
     return drawing.dressed(alt.vconcat(*panels, spacing=8), title)
 

@@ -20,12 +20,18 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 720, 220
 MOST_WINDOWS = 1000
 _FEW = 6
+_TICKS = 8
+_BRIEF = timedelta(seconds=8)
+_STEPS_MS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _FONT = "system-ui, -apple-system, 'Segoe UI', 'Noto Sans', 'DejaVu Sans', sans-serif"
 
 # Okabe and Ito (2008): told apart with any colour vision, and in grey by their lightness.
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GREY = (
     "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#777777",
 )  # fmt: skip
+# The ends of a window, and what a cell of the lanes says.
+WINDOW = ("window_start", "window_end")
+HELD = {"worker": "datum.worker", "leases held": "format(datum.held, ',.3~r')"}
 PALETTE = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GREY)
 
 Chart = Any
@@ -101,13 +107,30 @@ def time_axis(frame: polars.DataFrame, name: str, zone: str, *, quiet: bool = Fa
     axis = alt.Axis(
         labelOverlap="greedy",
         labelSeparation=12,
-        tickCount=8,
         format=_clock(last - first),
         labels=not quiet,
+        **_ticks(first.replace(tzinfo=None), last.replace(tzinfo=None)),
     )
+    if quiet:
+        axis.title = None
     reach = [_plain(first.replace(tzinfo=None)), _plain(last.replace(tzinfo=None))]
     scale = alt.Scale(type="utc", padding=0, domain=reach)
-    return alt.X(f"{name}:T", title=None if quiet else title, scale=scale, axis=axis)
+    return alt.X(f"{name}:T", title=title, scale=scale, axis=axis)
+
+
+def told(chart: Chart, ends: tuple[str, str], zone: str, words: Mapping[str, str]) -> Chart:
+    """The chart whose marks say from when to when they reach, then ``words`` ({name: expression
+    of Vega}), to a pointer and to a screen reader. Vega itself gives the end as a day."""
+    clock = "replace(utcFormat(toDate(datum.{}), '%Y-%m-%d %H:%M:%S.%L'), '.000', '')"
+    times = " + ' to ' + ".join(clock.format(end) for end in ends)
+    more = "".join(f" + '; {name}: ' + {value}" for name, value in words.items())
+    said = chart.transform_calculate(told=f"{times} + ' {zone}'{more}")
+    return said.encode(description="told:N", tooltip="told:N")
+
+
+def between(low: str, high: str) -> str:
+    """From one field to another as an expression of Vega, to three digits."""
+    return f"format(datum.{low}, ',.3~r') + ' to ' + format(datum.{high}, ',.3~r')"
 
 
 def _reach(frame: polars.DataFrame, name: str) -> tuple[object, object]:
@@ -117,8 +140,21 @@ def _reach(frame: polars.DataFrame, name: str) -> tuple[object, object]:
     return times[0].min(), times[-1].max()
 
 
+def _ticks(first: datetime, last: datetime) -> dict[str, Any]:
+    """How an axis is divided. Vega keeps one tick of each second where it is left to itself, as it
+    tells ticks apart by their time in words; numbers are told apart."""
+    if last - first >= _BRIEF:
+        return {"tickCount": _TICKS}
+    start, end = (
+        round((at - datetime(1970, 1, 1)) / timedelta(milliseconds=1)) for at in (first, last)
+    )
+    step = next(one for one in _STEPS_MS if (end - start) / one <= _TICKS)
+    at = range(-(-start // step) * step, end + 1, step)
+    return {"values": altair_module().ExprRef(str(list(at)))}
+
+
 def _clock(span: timedelta) -> str:
-    if span < timedelta(seconds=8):
+    if span < _BRIEF:
         return "%H:%M:%S.%L"
     if span < timedelta(minutes=8):
         return "%H:%M:%S"

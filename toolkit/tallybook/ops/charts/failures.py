@@ -75,7 +75,8 @@ def retries_by_reason(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
         ),
         color=alt.Color("reason:N", title=None, scale=drawing.colours(names)),
     ).properties(width=WIDTH, height=HEIGHT)
-    return drawing.dressed(chart, title)
+    words = {"attempts": "datum.attempts", "reason": "datum.reason"}
+    return drawing.dressed(drawing.told(chart, drawing.WINDOW, span.zone, words), title)
 
 
 def dead_letters(

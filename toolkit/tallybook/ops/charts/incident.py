@@ -21,6 +21,7 @@ _MARKS = ("p50", "p95", "p99")
 _MEASURES = {"run_us": "run (s)", "total_us": "total (s)"}
 _TAKEN = {"expired": RED, "worker died": GREY, "reboot": "#000000"}
 _NAMED, _MOST_LANES = 6, 16
+_ENDS = ("since", "until")
 _OTHER = "(other)"
 _HOW = "drag along the time to brush a window; double click to take the brush away"
 
@@ -114,8 +115,7 @@ def _latencies(incident: Incident, part: Slice) -> list[Chart]:
 
 def _heat(incident: Incident, part: Slice) -> Chart:
     alt = drawing.altair_module()
-    cells = alt.Chart(drawing.packed(incident.heat(part))).mark_rect(tooltip=True)
-    return cells.encode(
+    cells = alt.Chart(drawing.packed(incident.heat(part))).mark_rect().encode(
         x=_time(part, "since", quiet=True),
         x2="until:T",
         y=alt.Y("from_s:Q", title="run (s)", scale=alt.Scale(type="log", nice=False),
@@ -125,13 +125,14 @@ def _heat(incident: Incident, part: Slice) -> Chart:
                         scale=alt.Scale(scheme="viridis", type="sqrt", reverse=True),
                         legend=alt.Legend(gradientLength=140, tickCount=3)),
     ).properties(width=_HALF, height=_LOW)  # fmt: skip
+    words = {"run (s)": drawing.between("from_s", "to_s"), "leases that ended": "datum.n"}
+    return drawing.told(cells, _ENDS, part.zone, words)
 
 
 def _errors(incident: Incident, part: Slice) -> Chart:
     alt = drawing.altair_module()
     found, names = _named(incident.errors(part))
-    bars = alt.Chart(drawing.packed(found)).mark_bar(orient="vertical", stroke=None)
-    return bars.encode(
+    bars = alt.Chart(drawing.packed(found)).mark_bar(orient="vertical", stroke=None).encode(
         x=_time(part, "since"),
         x2="until:T",
         y=alt.Y("n:Q", title="failed leases", stack="zero",
@@ -139,6 +140,8 @@ def _errors(incident: Incident, part: Slice) -> Chart:
         color=alt.Color("error:N", title=None, scale=drawing.colours(names),
                         legend=alt.Legend(columns=3)),
     ).properties(width=_HALF, height=_LOW - 20)  # fmt: skip
+    words = {"failed leases": "datum.n", "error": "datum.error"}
+    return drawing.told(bars, _ENDS, part.zone, words)
 
 
 def _named(errors: polars.DataFrame) -> tuple[polars.DataFrame, list[str]]:
@@ -163,7 +166,7 @@ def _lanes(incident: Incident, part: Slice) -> Chart:
     kept = busy.filter(polars.col("worker").is_in(lanes)).with_columns(
         held=polars.col("held_s") / length
     )
-    rects = alt.Chart(drawing.packed(kept)).mark_rect(tooltip=True).encode(
+    rects = alt.Chart(drawing.packed(kept)).mark_rect().encode(
         x=_time(part, "since"),
         x2="until:T",
         y=alt.Y("worker:N", title=None, sort=lanes),
@@ -172,6 +175,7 @@ def _lanes(incident: Incident, part: Slice) -> Chart:
                         legend=alt.Legend(gradientLength=140, tickCount=3, format=",.3~r")),
     )  # fmt: skip
     bars = _taken(taken.filter(polars.col("worker").is_in(lanes)), lanes, part)
+    rects = drawing.told(rects, _ENDS, part.zone, drawing.HELD)
     layered = alt.layer(rects, *bars).resolve_scale(color="independent")
     return layered.properties(width=_WIDE - 110, height=alt.Step(16))
 
@@ -182,13 +186,15 @@ def _taken(taken: polars.DataFrame, lanes: list[str], part: Slice) -> list[Chart
         return []
     hows = [how for how in _TAKEN if how in taken["how"].to_list()]
     bars = alt.Chart(drawing.packed(taken)).mark_bar(
-        height=6, stroke="white", strokeWidth=0.5, minBandSize=3, tooltip=True
+        height=6, stroke="white", strokeWidth=0.5, minBandSize=3
     )
     scale = drawing.colours(hows, [_TAKEN[how] for how in hows])
-    return [bars.encode(
+    drawn = bars.encode(
         x=_time(part, "since"), x2="until:T", y=alt.Y("worker:N", title=None, sort=lanes),
         color=alt.Color("how:N", title="lease taken", scale=scale),
-    )]  # fmt: skip
+    )  # fmt: skip
+    words = {"worker": "datum.worker", "lease taken": "datum.how"}
+    return [drawing.told(drawn, _ENDS, part.zone, words)]
 
 
 def _chosen(busy: polars.DataFrame, taken: polars.DataFrame) -> list[str]:

@@ -34,9 +34,9 @@ def lease_lanes(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
     lanes = _lanes(busy, stuck)
     shown = stuck.filter(polars.col("worker").is_in(lanes)).head(_MOST_STUCK)
     x = drawing.time_axis(every_window, "window_start", span.zone)
-    layers = [_busy(busy.filter(polars.col("worker").is_in(lanes)), lanes, x)]
+    layers = [_busy(busy.filter(polars.col("worker").is_in(lanes)), lanes, x, span.zone)]
     if shown.height:
-        layers.append(_bars(shown, lanes))
+        layers.append(_bars(shown, lanes, span.zone))
     alt = drawing.altair_module()
     chart = alt.layer(*layers).resolve_scale(color="independent")
     chart = chart.properties(width=WIDTH - 100, height=alt.Step(24))
@@ -66,9 +66,9 @@ def _lanes(busy: polars.DataFrame, stuck: polars.DataFrame) -> list[str]:
     return sorted(ranked["worker"].head(_MOST_LANES).to_list())
 
 
-def _busy(busy: polars.DataFrame, lanes: list[str], x: Any) -> Chart:
+def _busy(busy: polars.DataFrame, lanes: list[str], x: Any, zone: str) -> Chart:
     alt = drawing.altair_module()
-    return alt.Chart(drawing.rows(busy)).mark_rect(tooltip=True).encode(
+    chart = alt.Chart(drawing.rows(busy)).mark_rect().encode(
         x=x,
         x2="window_end:T",
         y=alt.Y("worker:N", title=None, sort=lanes),
@@ -76,21 +76,24 @@ def _busy(busy: polars.DataFrame, lanes: list[str], x: Any) -> Chart:
                         scale=alt.Scale(range=["#eaf3f9", BLUE], domainMin=0),
                         legend=alt.Legend(format=",.3~r", gradientLength=120)),
     )  # fmt: skip
+    return drawing.told(chart, drawing.WINDOW, zone, drawing.HELD)
 
 
-def _bars(stuck: polars.DataFrame, lanes: list[str]) -> Chart:
+def _bars(stuck: polars.DataFrame, lanes: list[str], zone: str) -> Chart:
     alt = drawing.altair_module()
     hows = [how for how in _HOWS if how in stuck["how"].to_list()]
     scale = drawing.colours(hows, [_COLOURS[_HOWS.index(how)] for how in hows])
     shown = stuck.select("worker", "leased_at", "over_at", "how", "job_id")
-    return alt.Chart(drawing.rows(shown)).mark_bar(
-        height=9, stroke="white", strokeWidth=1, minBandSize=3, tooltip=True
+    chart = alt.Chart(drawing.rows(shown)).mark_bar(
+        height=9, stroke="white", strokeWidth=1, minBandSize=3
     ).encode(
         x=alt.X("leased_at:T"),
         x2="over_at:T",
         y=alt.Y("worker:N", title=None, sort=lanes),
         color=alt.Color("how:N", title="stuck lease", scale=scale),
     )  # fmt: skip
+    words = {"worker": "datum.worker", "stuck lease": "datum.how", "job": "datum.job_id"}
+    return drawing.told(chart, ("leased_at", "over_at"), zone, words)
 
 
 def _said(

@@ -65,8 +65,8 @@ def latency_heatmap(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
     if ended.is_empty():
         return drawing.empty(title, "no job of this span has ended")
     alt = drawing.altair_module()
-    cells = alt.Chart(drawing.rows(ended)).mark_rect(tooltip=True)
-    chart = cells.encode(
+    chart = alt.Chart(drawing.rows(ended)).mark_rect()
+    chart = chart.encode(
         x=drawing.time_axis(frame, "window_start", span.zone),
         x2="window_end:T",
         y=alt.Y("from_s:Q", title="total (s)", scale=alt.Scale(type="log", nice=False),
@@ -75,6 +75,9 @@ def latency_heatmap(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
         color=alt.Color("jobs:Q", title="jobs", scale=alt.Scale(scheme="viridis", type="sqrt",
                                                                reverse=True)),
     ).properties(width=WIDTH, height=HEIGHT)  # fmt: skip
+    chart = drawing.told(chart, drawing.WINDOW, span.zone, {
+        "total (s)": drawing.between("from_s", "to_s"), "jobs": "datum.jobs",
+    })  # fmt: skip
     return drawing.dressed(chart, title, f"{frame['jobs'].sum():,} jobs that ended")
 
 

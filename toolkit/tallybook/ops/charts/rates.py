@@ -105,6 +105,8 @@ def growth(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
         color=alt.Color("part:N", title=None,
                         scale=drawing.colours(_PARTS, (BLUE, ORANGE, GREEN, RED))),
     ).properties(width=WIDTH, height=HEIGHT)  # fmt: skip
+    chart = drawing.told(chart, drawing.WINDOW, span.zone,
+                         {"events": "datum.events", "part": "datum.part"})  # fmt: skip
     return drawing.dressed(chart, title, counted(int(stacks["events"].sum()), "event"))
 
 
