@@ -163,8 +163,9 @@ def test_a_skew_that_was_not_measured_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("given", "words"),
-    [("yesterday", "no version"), ("0190aaaa:99999", "no event 99999"), ("", None)],
-)
+    [("yesterday", "no version"), ("0190aaaa:99999", "no event 99999"), ("", None),
+     ("2099-01-01T00:00:00Z", "still to come")],
+)  # fmt: skip
 def test_what_no_export_can_cover_is_refused(tmp_path: Path, given: str, words: str | None) -> None:
     delivered(Log(tmp_path), "1", 1)
     if words is None:

@@ -15,6 +15,7 @@ from tallybook.ops.warehouse import Warehouse
 from tallybook.ops.wording import counted
 
 Kind = Literal["version", "place", "time"]
+_CLOCKS_APART = timedelta(minutes=10)
 _UNMEASURED = ("how far the clock of the cloud is from this one was not measured: no cache write "
                "has a last_modified")  # fmt: skip
 
@@ -51,7 +52,8 @@ def cover(warehouse: Warehouse, given: str) -> Cover:
     """What ``given`` says: a whole number is a version, ``writer:seq`` a place in the log (as a
     token that the cloud hands back), anything else a time (ISO 8601; without an offset UTC).
 
-    Raises BadInput for none of these, and for a place that this log does not have.
+    Raises BadInput for none of these, for a place that this log does not have and for a time to
+    come.
     """
     if re.fullmatch(r"[0-9]{1,15}", given):
         version = int(given)
@@ -87,11 +89,21 @@ def _time(warehouse: Warehouse, given: str) -> Cover:
             "(2026-11-29T22:00:00Z)"
         )
     measured = warehouse.frame("delivery_lag").row(0, named=True)
+    _require_past(given, moment, measured["skew_s"] or 0.0)
     skew_s, lag_s = measured["skew_s"] or 0.0, measured["lag_s"] or 0.0
     until = moment - timedelta(seconds=skew_s + lag_s)
     return Cover(
         "time", given, moment.timestamp(), until=until, told=_measured(moment, until, measured)
     )
+
+
+def _require_past(given: str, moment: datetime, skew_s: float) -> None:
+    """Raise BadInput for a time to come: it would hide what is in flight, and every true export
+    after it would be older."""
+    latest = datetime.now(UTC) + timedelta(seconds=abs(skew_s)) + _CLOCKS_APART
+    if moment > latest:
+        raise BadInput(f"--covers {given} is still to come, and no export covers that; is the year "
+                       "or the zone another one?")  # fmt: skip
 
 
 def _measured(moment: datetime, until: datetime, measured: dict[str, Any]) -> tuple[str, ...]:
