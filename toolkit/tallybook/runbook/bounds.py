@@ -63,7 +63,11 @@ class Bounds:
     def _said(self) -> str:
         if self.low is None:
             return f"{self.high:.15g} or less"
-        return f"{self.low:.15g} or more" if self.high is None else f"{self.low:.15g} to {self.high:.15g}"
+        return (
+            f"{self.low:.15g} or more"
+            if self.high is None
+            else f"{self.low:.15g} to {self.high:.15g}"
+        )
 
 
 FREE = Bounds()
