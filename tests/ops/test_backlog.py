@@ -113,6 +113,16 @@ def test_a_backlog_that_shrinks_says_when_it_is_gone_with_an_interval(tmp_path: 
     assert found.kind == "drains" and "100 jobs pending, gone in 100" in found.words
 
 
+def test_a_topic_that_no_worker_takes_is_told_beside_a_backlog_that_drains(tmp_path: Path) -> None:
+    log = busy_book(tmp_path, every=2)
+    log.enqueued("last", 398)
+    assert "no worker took" not in advice(tmp_path)["drains"].words
+    log.enqueued("left", 390, topic="nobody.sync")
+    log.enqueued("after", 399)
+    told = advice(tmp_path)["drains"].words
+    assert told.endswith("but no worker took a job of nobody.sync in this span")
+
+
 def test_a_paused_topic_is_told_with_the_command_that_resumes_it(tmp_path: Path) -> None:
     log = Log(tmp_path)
     log.enqueued("j", 1)

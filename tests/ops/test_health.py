@@ -148,3 +148,5 @@ def test_a_finding_of_ones_own_has_a_known_severity_and_a_kind() -> None:
         finding("bad", "x")  # type: ignore[arg-type]
     with pytest.raises(BadInput):
         Span("2026-01-02", "2026-01-01")
+    with pytest.raises(ValueError, match=r"evidence of a finding is text, not \['a'\]; ids="):
+        finding("info", "t", ["a"])  # type: ignore[arg-type]

@@ -124,6 +124,11 @@ def test_a_value_out_of_its_bounds_is_refused_by_name(name: str, text: str, said
     assert str(caught.value).startswith(f"parameter {name}: {said}")
 
 
+def test_large_bounds_are_told_in_digits() -> None:
+    (one,) = declared("most_s = 3600.0  # [1..31622400] borne")
+    assert one.bounds.told == "1..31622400"
+
+
 def test_values_within_their_bounds_and_times_stay_text() -> None:
     given = {"since": "2026-11-29", "day": "2026-11-29", "every": "5m", "level": "high"}
     assert typed(declared(BOUNDED), {"key": "7", "n": "5", **given}) == {

@@ -140,6 +140,22 @@ def test_a_polars_table_keeps_every_value_and_loses_its_quotes_and_style() -> No
     assert '<th>id</th><th class="number">n</th>' in made
 
 
+@pytest.mark.parametrize(("columns", "named"), [(10, False), (11, True)])
+def test_a_cell_of_a_table_wider_than_a_page_has_the_name_of_its_column(
+    columns: int, named: bool
+) -> None:
+    heads = ['a"><script>', *(f"c{number}" for number in range(1, columns))]
+    import polars
+
+    frame = polars.DataFrame({head: [number, 2] for number, head in enumerate(heads)})
+    with polars.Config(fmt_str_lengths=100):
+        made = safe_html(frame.with_columns(c1=polars.lit("x" * 80))._repr_html_())
+    assert ("data-name" in made) is named
+    assert made.count(' data-name="a&quot;&gt;&lt;script&gt;"') == 2 * named
+    assert ('<td class="number" data-name="c9">9</td>' in made) is named
+    assert '<td class="long"' in made and "<script" not in made
+
+
 @pytest.mark.parametrize(
     "text",
     [

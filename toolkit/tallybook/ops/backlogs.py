@@ -91,7 +91,14 @@ def _rows(warehouse: Warehouse, span: Span) -> list[dict[str, Any]]:
     if not counted_rows:
         return []
     busy = counted_rows[0]["run_sum_s"]
-    return [row | _judged(row, busy) for row in counted_rows]
+    idle = ", ".join(row["topic"] for row in counted_rows if row["topic"] and _untaken(row))
+    return [row | _judged(row, busy) | {"untaken": idle} for row in counted_rows]
+
+
+def _untaken(row: Mapping[str, Any]) -> bool:
+    """Whether jobs of a topic are due, and no worker took any: there may be no handler for it."""
+    taken = row["claimed"] or row["leased"] or row["runs"]
+    return bool(row["due"] and not taken and not row["is_paused"])
 
 
 def _judged(row: Mapping[str, Any], busy_s: float) -> dict[str, Any]:
@@ -194,6 +201,8 @@ def _drains(row: Mapping[str, Any]) -> Advice | None:
     worst = "never" if row["drain_high_s"] is None else f"{row['drain_high_s']:,.1f} s"
     words = (f"{counted(row['pending'], 'job')} pending, gone in {row['drain_s']:,.1f} s "
              f"({row['drain_low_s']:,.1f} s to {worst})")  # fmt: skip
+    if row["untaken"]:
+        words += f", but no worker took a job of {row['untaken']} in this span"
     return _told(row, "drains", words, ("pending", "drain_s", "drain_low_s", "drain_high_s"))
 
 

@@ -36,11 +36,15 @@ def finding(
     kind: str = "",
     ids: Iterable[object] = (),
 ) -> Finding:
-    """A finding of a runbook of one's own. Raises ValueError for a severity that is none.
+    """A finding of a runbook of one's own. Raises ValueError for a severity that is none, and where
+    title, evidence or action is no text.
 
     ``kind`` is the title in small letters unless it is given: give one, where a program reads it.
     """
     if severity not in ("info", "warning", "problem"):
         raise ValueError(f"severity {severity!r}: use info, warning or problem")
+    for name, words in (("title", title), ("evidence", evidence), ("action", action)):
+        if not isinstance(words, str):
+            raise ValueError(f"{name} of a finding is text, not {words!r}; ids= takes a list")
     named = kind or "_".join(title.lower().split())
     return Finding(named, severity, title, tuple(str(one) for one in ids), evidence, action)

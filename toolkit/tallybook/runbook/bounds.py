@@ -43,7 +43,7 @@ class Bounds:
             return " | ".join(self.choices)
         if self.low is None and self.high is None:
             return self.form
-        return "..".join("" if end is None else f"{end:g}" for end in (self.low, self.high))
+        return "..".join("" if end is None else f"{end:.15g}" for end in (self.low, self.high))
 
     def problem(self, value: Any) -> str:
         """What is wrong with ``value``, to stand after "parameter n: "; empty where nothing is."""
@@ -62,8 +62,12 @@ class Bounds:
 
     def _said(self) -> str:
         if self.low is None:
-            return f"{self.high:g} or less"
-        return f"{self.low:g} or more" if self.high is None else f"{self.low:g} to {self.high:g}"
+            return f"{self.high:.15g} or less"
+        return (
+            f"{self.low:.15g} or more"
+            if self.high is None
+            else f"{self.low:.15g} to {self.high:.15g}"
+        )
 
 
 FREE = Bounds()

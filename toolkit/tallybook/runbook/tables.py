@@ -1,7 +1,8 @@
 """HTML that a cell displayed, made safe and plain: tables and text, nothing that acts or styles.
 
 A Polars table gets its types as small print, its numbers to the right, its texts without quotes.
-One with a single wide row is turned upright: a name and a value a line.
+One with a single wide row is turned upright: a name and a value a line. Where a table has more
+columns than a page is wide, each cell has the name of its column, for the printer.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ _ONE_ROW = re.compile(
 )
 _CELL = re.compile(r"<t[hd][^>]*>(.*?)</t[hd]>", re.S)
 _WIDE = 5
+_MOST_PRINTED = 10
 _LONG = 60
 
 
@@ -48,6 +50,7 @@ class _Reader(HTMLParser):
         self._muted = 0
         self._types: list[str] = []
         self._heads: list[int] = []
+        self._names: dict[int, str] = {}
         self._column = 0
         self._polars = False
 
@@ -84,11 +87,13 @@ class _Reader(HTMLParser):
             return
         if self._in_head_types():
             self._learn(data)
+        if self._polars and self._open[-2:] == ["tr", "th"]:
+            self._names[self._column] = data
         self._out.append(self._cell(data) if self._in_body() else escape(_counted(data)))
 
     def _note(self, tag: str, attrs: dict[str, str | None]) -> None:
         if tag == "table":
-            self._types, self._heads = [], []
+            self._types, self._heads, self._names = [], [], {}
             self._polars = "dataframe" in (attrs.get("class") or "").split()
         elif tag == "tr":
             self._column = 0
@@ -108,7 +113,14 @@ class _Reader(HTMLParser):
             for name in ("colspan", "rowspan")
             if tag in ("td", "th") and _SPAN.fullmatch(attrs.get(name) or "")
         )
-        return spans + (f' class="{self._class(tag)}"' if self._class(tag) else "")
+        kind = f' class="{self._class(tag)}"' if self._class(tag) else ""
+        return spans + kind + (self._name() if tag == "td" and "tbody" in self._open else "")
+
+    def _name(self) -> str:
+        """The name of the column as an attribute, in a table that is too wide for a page."""
+        if len(self._names) <= _MOST_PRINTED:
+            return ""
+        return f' data-name="{escape(self._names.get(self._column, ""))}"'
 
     def _class(self, tag: str) -> str:
         if tag == "td" and "thead" in self._open:
@@ -129,8 +141,8 @@ class _Reader(HTMLParser):
     def _cell(self, data: str) -> str:
         if data == "null":
             return '<span class="null">null</span>'
-        if len(data) > _LONG and self._out[-1] == "<td>":
-            self._out[-1] = '<td class="long">'
+        if len(data) > _LONG and "class=" not in self._out[-1]:
+            self._out[-1] = self._out[-1].replace("<td", '<td class="long"', 1)
         if self._type().startswith("datetime") and "UTC" in self._type():
             data = data.removesuffix(" UTC")
         quoted = self._type() == "str" and len(data) > 1 and data[0] == data[-1] == '"'
