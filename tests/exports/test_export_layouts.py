@@ -164,6 +164,14 @@ def test_bigquery_types_come_from_the_schema_beside_the_file(tmp_path: Path) -> 
         assert export.ledger.unreadable.select("line", "text").rows() == [(2, "x")]
 
 
+def test_a_date_of_bigquery_needs_no_zero_before_its_month_or_day(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.jsonl", '{"d":"2023-12-6"}\n{"d":"2023-12-06"}\n{"d":"2023-2-30"}\n')
+    write(tmp_path / "t_schema.json", json.dumps([{"name": "d", "type": "DATE"}]))
+    with reading(path) as export:
+        assert export.relation().fetchall() == [(date(2023, 12, 6),)] * 2
+        assert export.ledger.unreadable["line"].to_list() == [3]
+
+
 def test_bulk_documents_are_rows_with_the_fields_of_their_action(tmp_path: Path) -> None:
     text = '{"index":{"_id":"1"}}\n{"n":5}\n{"index":{"_id":"2"}}\n{"n":6}\n{"index":{"_id":"3"}}\n'
     path = write(tmp_path / "a.ndjson", text)
