@@ -36,12 +36,25 @@ def test_json_of_any_shape_gives_its_objects_as_rows(tmp_path: Path, text: str) 
 
 @pytest.mark.parametrize(
     "text",
-    ["[1, 2", "[1,]", "{a: 1}", '{"a":1}{"b":2}', "[NaN]", "[1] 2", '["\t"]', "[01]", "nul",
+    ["[1 2", "[1,]", "{a: 1}", '{"a":1}{"b":2}', "[NaN]", "[1] 2", '["\t"]', "[01]", "nul",
      "[" * 200000],
 )  # fmt: skip
 def test_what_is_no_json_is_refused_with_its_line(tmp_path: Path, text: str) -> None:
     with pytest.raises(BadInput, match=r"a\.json is no JSON: line 1: "):
         ops.read_export(write(tmp_path / "a.json", text))
+
+
+@pytest.mark.parametrize(
+    "text", ['[{"a":1}', '[{"a":1},', '[{"a":1},\n{"a":', '[{"a":"x', '{"t":1,"rows":[{"a":1}']
+)
+def test_json_that_ends_before_its_value_is_incomplete(tmp_path: Path, text: str) -> None:
+    with pytest.raises(IncompleteInput, match=r"a\.json is cut: it ends "):
+        ops.read_export(write(tmp_path / "a.json", text))
+
+
+def test_what_is_no_json_is_told_with_one_line_of_the_file(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"is no JSON: line 3: Expecting value$"):
+        ops.read_export(write(tmp_path / "a.json", '[{"a":1},\n{"b":2,\n"c":x}]'))
 
 
 def test_a_json_array_larger_than_what_is_held_is_read_piece_by_piece(tmp_path: Path) -> None:
@@ -162,6 +175,14 @@ def test_bigquery_types_come_from_the_schema_beside_the_file(tmp_path: Path) -> 
         assert export.relation().fetchall() == [(9007199254740993, Decimal("1.5"), None),
                                                 (None, None, None)]  # fmt: skip
         assert export.ledger.unreadable.select("line", "text").rows() == [(2, "x")]
+
+
+def test_a_date_of_bigquery_needs_no_zero_before_its_month_or_day(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.jsonl", '{"d":"2023-12-6"}\n{"d":"2023-12-06"}\n{"d":"2023-2-30"}\n')
+    write(tmp_path / "t_schema.json", json.dumps([{"name": "d", "type": "DATE"}]))
+    with reading(path) as export:
+        assert export.relation().fetchall() == [(date(2023, 12, 6),)] * 2
+        assert export.ledger.unreadable["line"].to_list() == [3]
 
 
 def test_bulk_documents_are_rows_with_the_fields_of_their_action(tmp_path: Path) -> None:

@@ -149,6 +149,7 @@ def test_a_profile_of_another_layout_is_refused(tmp_path: Path) -> None:
         ({"columns": {"x": {"type": "decimal(39,2)"}}}, "no type 'decimal(39,2)'"),
         ({"columns": {"x": {"null": "NA"}}}, "[columns.x] null: 'NA' is not a list"),
         ({"columns": {"x": {"format": "%Y"}}}, "a format goes with the type timestamp or date"),
+        ({"columns": {"x": {"type": "date", "format": "%Q"}}}, "format '%Q' is none of strptime's"),
         ({"columns": {"x": {"zone": "Berlin"}}}, "no zone 'Berlin'; write one like Europe/Berlin"),
         ({"limits": {"unpacked": "lots"}}, "[limits] unpacked: 'lots' is no size"),
         ({"last": {"rows": "9"}}, "[last] rows: '9' is not a whole number"),

@@ -160,6 +160,8 @@ def test_a_column_under_another_name_is_told_by_its_name_or_its_cells() -> None:
     cloud = frame(id=["1", "2"], Price_=["7", "8"], town=["Rome", "Oslo"], right=["p", "q"])
     found = reconcile(local, cloud, key="id")
     assert warned(found, "'Price_'", "'price'", "--rename Price_=price")
+    spaced = reconcile(local, cloud.rename({"Price_": "Pri ce"}), key="id")
+    assert warned(spaced, "compare them with --rename 'Pri ce=price'")
     assert warned(found, "'town'", "'city'", "2 of 2 rows")
     assert not warned(found, "'right'")
     assert found.columns_only_local == ("price", "city", "left"), "they are still reported"

@@ -51,8 +51,10 @@ def test_causes_are_told_in_json_text_and_files(
     assert (found["more"], found["covers"], found["verified_through"]) == (False, [], None)
     kept = [json.loads(line) for line in (tmp_path / "explained.ndjson").read_text().splitlines()]
     assert len(kept) == 3
+    assert "say it with --covers" in run(capsys, *asked)[1]
     code, shown, _ = run(capsys, *asked, "--covers", "2026-03-01T13:00:00Z")
     assert code == 1 and "after 1 attempt: HTTP 413 too large" in shown
+    assert "say it with --covers" not in shown
     assert "was not measured" in shown and "deliveries take up to" in shown
 
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tallybook.recover.plans import Plan
 
 _FIRST = 5
+_UNCOVERED = ("nothing says up to where the export goes, so what was delivered after it was made "
+              "looks as if the cloud had changed; say it with --covers")  # fmt: skip
 
 
 class Planner:
@@ -166,6 +168,14 @@ def text(explained: Explained) -> str:
     if left:
         parts.append(f"and {output.counted(left, 'more row')}; --out DIR writes all")
     return "\n\n".join(parts)
+
+
+def covers(args: argparse.Namespace, explained: Explained | None) -> tuple[str, ...]:
+    """What up to where the export goes rests on, in sentences."""
+    if explained is None or explained.cover:
+        return explained.cover.told if explained and explained.cover else ()
+    asked = (args.explain or args.plan) and not explained.rows.is_empty()
+    return (_UNCOVERED,) if asked else ()
 
 
 def planned(path: Path, plan: Plan) -> str:

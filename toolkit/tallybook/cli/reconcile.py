@@ -196,7 +196,7 @@ def _text(told: _Told, args: argparse.Namespace, warnings: list[str]) -> str:
     if told.plan:
         parts.append(explaining.planned(*told.plan))
     parts += explaining.verified(told.recorded)
-    covers = explained.cover.told if explained and explained.cover else ()
+    covers = explaining.covers(args, explained)
     notes = [f"note: {one}" for one in (*covers, *warnings) if one != found.apart]
     return "\n\n".join([*parts, *notes, *([f"all of it is in {args.out}"] if args.out else [])])
 

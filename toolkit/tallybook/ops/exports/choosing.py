@@ -9,9 +9,20 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+import duckdb
+
 from tallybook.errors import BadInput
 from tallybook.ops import profiles
-from tallybook.ops.exports.profile import MEBIBYTE, TYPES, Dialect, Limits, Profile, Rule, is_type
+from tallybook.ops.exports.profile import (
+    EPOCHS,
+    MEBIBYTE,
+    TYPES,
+    Dialect,
+    Limits,
+    Profile,
+    Rule,
+    is_type,
+)
 from tallybook.ops.profiles import known, table, texts, typed
 
 BUILT_IN = Path(__file__).parent / "profiles"
@@ -94,8 +105,19 @@ def _rule(column: str, held: Mapping[str, Any]) -> Rule:
         raise BadInput(f"{place}: encoded is 'url' or is left out")
     if "format" in held and not rule.is_time:
         raise BadInput(f"{place}: a format goes with the type timestamp or date")
+    if rule.format not in ("", *EPOCHS):
+        _require_format(place, rule.format)
     _require_zone(place, rule.zone)
     return rule
+
+
+def _require_format(place: str, form: str) -> None:
+    try:
+        with duckdb.connect() as connection:
+            connection.execute("select try_strptime('', $1)", [form])
+    except duckdb.Error:
+        raise BadInput(f"{place}: format {form!r} is none of strptime's; write one like "
+                       f"%d.%m.%Y %H:%M, or {', '.join(EPOCHS)}") from None  # fmt: skip
 
 
 def _require_zone(place: str, zone: str) -> None:

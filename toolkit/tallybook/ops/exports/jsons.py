@@ -16,6 +16,10 @@ _CHUNK = 1 << 20
 _BLANK = re.compile(r"[ \t\r\n]*")
 
 
+class CutShort(ValueError):
+    """A JSON text that ends before its value does."""
+
+
 class RawNumber(str):
     """A JSON number as the text that it was."""
 
@@ -198,6 +202,8 @@ class _Document:
             self._at += 1
             if mark == "]":
                 return
+            if not mark:
+                raise CutShort(f"it ends at line {self._line} inside its list")
             if mark != ",":
                 raise ValueError(f"line {self._line}: neither , nor ] behind an element")
 
@@ -218,14 +224,26 @@ class _Document:
             except RecursionError:
                 raise ValueError(f"line {self._line}: nested too deep") from None
             except ValueError as error:
+                rest = self._text[self._at :]
                 if not self._more():
-                    raise ValueError(f"line {self._line}: {error}") from None
+                    raise self._refusal(error, rest) from None
                 continue
             if end >= len(self._text) and self._more():
                 continue
             self._line += self._text.count("\n", self._at, end)
             self._at = end
             return value
+
+    def _refusal(self, error: ValueError, rest: str) -> ValueError:
+        """Why no value stands at the beginning of ``rest``: there is none, or it is cut."""
+        if not isinstance(error, json.JSONDecodeError):
+            return ValueError(f"line {self._line}: {error}")
+        at = error.pos - (len(error.doc) - len(rest))
+        is_at_end = at >= len(rest.rstrip())
+        if is_at_end or error.msg.startswith("Unterminated string"):
+            return CutShort(f"it ends inside a value that begins at line {self._line}")
+        line = self._line + rest.count("\n", 0, at)
+        return ValueError(f"line {line}: {error.msg}")
 
     def _more(self) -> bool:
         """Hold more of the text, twice as much each time; False at its end."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 TYPES = ("text", "integer", "decimal", "timestamp", "date", "boolean")
+EPOCHS = ("epoch_s", "epoch_ms", "epoch_us")
 MEBIBYTE = 1024 * 1024
 _SCALED = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 _DIGITS, _SCALE = 38, 9

@@ -201,6 +201,8 @@ class _Loader:
             each, said = self._profile.dialect.each, list[str]()
             self._add(text, rows(jsons.document(text.path, largest, each, said)))
             self._reading.warnings += [f"{text.name}: {words}" for words in said]
+        except jsons.CutShort as error:
+            raise IncompleteInput(f"{text.name} is cut: {error}") from None
         except ValueError as error:
             raise BadInput(f"{text.name} is no JSON: {error}") from None
 

@@ -3,6 +3,7 @@ called on the other side, how keys would meet."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -78,7 +79,7 @@ def _likely_renames(room: Room, local: Side, cloud: Side, columns: Columns) -> I
             cloud_left.remove(other)
             yield (
                 f"column {other!r} of {cloud.source} is likely {name!r} under another name ({why})"
-                f"; compare them with --rename {other}={name}"
+                f"; compare them with --rename {shlex.quote(f'{other}={name}')}"
             )
 
 

@@ -34,7 +34,7 @@ def _listed(found: Found) -> Listed | None:
     if fields is None:
         return None
     parts = [part for part in found.parts if part.path != schema.path]
-    rules = {field["name"]: Rule(_type(field)) for field in fields}
+    rules = {field["name"]: _rule(field) for field in fields}
     return Listed(parts, tuple(rules), rules, format="ndjson")
 
 
@@ -52,10 +52,12 @@ def _fields(said: Any) -> list[dict[str, Any]] | None:
     return fields if is_schema else None
 
 
-def _type(field: dict[str, Any]) -> str:
+def _rule(field: dict[str, Any]) -> Rule:
+    """The type of a field; a DATE may leave out the zero of a month or a day: 2023-12-6."""
     if field.get("mode") == "REPEATED":
-        return "text"
-    return _TYPES.get(str(field["type"]).upper(), "text")
+        return Rule("text")
+    kind = _TYPES.get(str(field["type"]).upper(), "text")
+    return Rule(kind, format="%Y-%m-%d" if kind == "date" else "")
 
 
 LAYOUT = Layout("bigquery", "BigQuery NDJSON, with its schema", listed=_listed)
