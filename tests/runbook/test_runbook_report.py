@@ -82,6 +82,14 @@ def test_hostile_strings_of_data_are_shown_as_text() -> None:
     assert seen in page(findings=[{"severity": "info", "title": hostile}])
 
 
+def test_a_widget_is_told_as_one_and_not_by_its_insides() -> None:
+    view = {"application/vnd.jupyter.widget-view+json": {"model_id": "7"}}
+    shown = {"output_type": "display_data", "data": {**view, "text/plain": "VBox(children=())"}}
+    made = page({"cell_type": "code", "source": "x", "outputs": [shown]})
+    assert "look at it in <code>tallybook lab</code>" in made
+    assert "VBox" not in made
+
+
 def test_the_policy_allows_one_stylesheet_and_nothing_from_outside() -> None:
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page())
     assert policy

@@ -24,6 +24,7 @@ from tallybook.runbook.page import page
 from tallybook.runbook.page import text as escape
 from tallybook.runbook.tables import safe_html
 
+_WIDGET = "application/vnd.jupyter.widget-view+json"
 _UNSHOWN = {"parameters", "injected-parameters", "papermill-error-cell-tag"}
 _SHOWN_IDS = 12
 WORDS = {
@@ -214,6 +215,9 @@ def _shown(shown: Mapping[str, str], names: Iterable[int]) -> str:
         return f'<div class="chart"><img alt="" src="data:image/png;base64,{pixels}"></div>'
     if "text/html" in shown:
         return f'<div class="wide">{safe_html(shown["text/html"])}</div>'
+    if _WIDGET in shown:
+        where = "look at it in <code>tallybook lab</code>"
+        return f"<p><small>What stands here moves: {where}.</small></p>"
     text = shown.get("text/plain", "")
     return f"<pre>{escape(text)}</pre>" if text else ""
 
