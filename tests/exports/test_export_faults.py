@@ -164,6 +164,13 @@ def test_times_of_a_zone_and_seconds_since_1970_become_instants(tmp_path: Path) 
     assert found == [("2024-07-01 10:00:00+00", "2023-11-14 22:13:20.123+00"), (None, None)]
 
 
+@pytest.mark.parametrize("word", ["9223372036854775807", "-9223372036854775", "9" * 32])
+def test_seconds_beyond_all_time_are_a_bad_cell(tmp_path: Path, word: str) -> None:
+    path = write(tmp_path / "a.csv", f"id,t\n1,0\n2,{word}\n")
+    rule = {"type": "timestamp", "format": "epoch_s"}
+    assert [row[3] for row in unreadable(path, columns={"t": rule})] == [word]
+
+
 def test_an_hour_that_a_zone_leaves_out_is_no_time(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "id,t\n1,31.03.2024 02:30\n2,31.03.2024 03:30\n")
     rule = {"type": "timestamp", "format": "%d.%m.%Y %H:%M", "zone": "Europe/Berlin"}

@@ -21,7 +21,10 @@ from tallybook.ops.exports.rowwise import Cells
 _BATCH = 20_000
 _PER_SECOND = {"epoch_s": 1, "epoch_ms": 1000, "epoch_us": 1_000_000}
 _PLAIN = Rule()
+_UNCAST = ("text", "boolean")
 Given = dict[str, Any]
+Steps = Sequence[tuple[int, int, Rule]]  # of each cell of a source: r, its column, its rule
+Chosen = tuple[dict[str, str], list[list[str]]]  # SQL by column; the levels that compute it
 
 
 @cache
@@ -113,28 +116,13 @@ class Target:
         parameters = dict(given)
         steps = [(r, position, self.rule(position)) for r, position in enumerate(at)]
         written = {r: _written(f"r{r}", rule, r, parameters) for r, _, rule in steps}
-        places = "line, byte" if placed else "null as line, null as byte"
-        into, cells, inner = ["line", "byte"], ["line", "byte"], ["*"]
-        if self.is_typed:
-            inner += [f"{_value(f'({written[r]})', rule)} as t{r}" for r, _, rule in steps]
-            into += [f"t{position}" for _, position, _ in steps]
-            cells += [f"t{r}" for r, _, _ in steps]
-            into.append("bad")
-            cells.append(_bad(steps, written))
-        else:
-            into += [f"r{position}" for _, position, _ in steps]
-            cells += [f"r{r}" for r, _, _ in steps]
-            into += [f"c{position}" for _, position, rule in steps if rule.rewrites]
-            cells += [written[r] for r, _, rule in steps if rule.rewrites]
+        cells, levels = (_typed if self.is_typed else _texts)(steps, written)
+        rows = source if placed else f"(select null as line, null as byte, * from {source})"
+        for level in levels:
+            rows = f"(select *, {', '.join(level)} from {rows})" if level else rows
         statement = f"""
-    insert into {self.name} ({", ".join(into)})
-    with placed as (
-        select {places}, * {_without(placed)} from {source}
-    ),
-    valued as (
-        select {", ".join(inner)} from placed
-    )
-    select {", ".join(cells)} from valued"""
+    insert into {self.name} (line, byte, {", ".join(cells)})
+    select line, byte, {", ".join(cells.values())} from {rows}"""
         self._connection.execute(statement, parameters or None)
         before, self.rows = self.rows, self._count()
         return self.rows - before
@@ -202,10 +190,6 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _without(placed: bool) -> str:
-    return "exclude (line, byte)" if placed else ""
-
-
 def _sql_type(rule: Rule) -> str:
     if rule.kind == "decimal":
         digits, scale = rule.digits
@@ -246,26 +230,65 @@ def number_shape(rule: Rule) -> str:
     return f"[+-]?(?:{whole}(?:{point}[0-9]*)?|{point}[0-9]+)"
 
 
-def _value(cell: str, rule: Rule) -> str:
-    """SQL of the value of a cell in standard notation; null where it has none of the type."""
+def _texts(steps: Steps, written: Mapping[int, str]) -> Chosen:
+    """The columns of text, and those in standard notation beside them."""
+    cells = {f"r{position}": f"r{r}" for r, position, _ in steps}
+    cells |= {f"c{position}": written[r] for r, position, rule in steps if rule.rewrites}
+    return cells, []
+
+
+def _typed(steps: Steps, written: Mapping[int, str]) -> Chosen:
+    """The typed columns and what of them is bad, computed level by level, so that each is computed
+    and planned once: w0, … in standard notation; v0, … what DuckDB makes of them; p0, … which keep
+    that for plain cells; s0, … the texts of the values of others; t0, … the values."""
+    word = {r: f"w{r}" if rule.rewrites else f"r{r}" for r, _, rule in steps}
+    cast = [(r, rule) for r, _, rule in steps if rule.kind not in _UNCAST]
+    levels = [
+        [f"{written[r]} as {word[r]}" for r, _, rule in steps if rule.rewrites],
+        [f"try_cast({word[r]} as {_cast_type(rule)}) as v{r}" for r, rule in cast],
+        [f"{_plain(r, word[r], rule)} as p{r}" for r, rule in cast],
+        [f"{_spelled(r, word[r], rule)} as s{r}" for r, rule in cast],
+        [f"{_value(r, word[r], rule)} as t{r}" for r, _, rule in steps],
+    ]
+    cells = {f"t{position}": f"t{r}" for r, position, _ in steps}
+    return cells | {"bad": _bad(steps, word)}, levels
+
+
+def _cast_type(rule: Rule) -> str:
+    return "timestamp" if rule.kind == "timestamp" else _sql_type(rule)
+
+
+def _plain(r: int, word: str, rule: Rule) -> str:
+    """SQL of the value of a plain cell: what DuckDB makes of it is right."""
+    scale = f", {rule.digits[1]}" if rule.kind == "decimal" else ""
+    return f"plain_{rule.kind}({word}, v{r}{scale})"
+
+
+def _spelled(r: int, word: str, rule: Rule) -> str:
+    """SQL of the text of the value of any other cell."""
+    text = "timestamp_text" if rule.is_time else f"{rule.kind}_digits"
+    return f"case when p{r} is null and {word} is not null then {text}({word}) end"
+
+
+def _value(r: int, word: str, rule: Rule) -> str:
+    """SQL of the value of a cell; null where it has none of the type."""
     if rule.kind == "text":
-        return cell
-    if rule.kind != "decimal":
-        return f"{rule.kind}_cell({cell})"
-    kind, (_, scale) = _sql_type(rule), rule.digits
-    return f"""case
-        when cast(try_cast({cell} as {kind}) as varchar) = {cell} then try_cast({cell} as {kind})
-        when number_shape({cell}) and scale_of({cell}) <= {scale} then try_cast({cell} as {kind})
-        when scale_of(decimal_text({cell})) <= {scale} then try_cast(decimal_text({cell}) as {kind})
-    end"""
+        return word
+    if rule.kind == "boolean":
+        return f"boolean_cell({word})"
+    spelled = f"spelled_{rule.kind}(s{r})"
+    if rule.is_number:
+        scale = rule.digits[1] if rule.kind == "decimal" else 0
+        spelled = f"try_cast(spelled_number(s{r}, {scale}) as {_sql_type(rule)})"
+    return f"case when p{r} is not null then p{r} else {spelled} end"
 
 
-def _bad(steps: Sequence[tuple[int, int, Rule]], written: Mapping[int, str]) -> str:
+def _bad(steps: Steps, word: Mapping[int, str]) -> str:
     """SQL of the list of bad cells of a row; null where there is none."""
     checked = [(r, position) for r, position, rule in steps if rule.kind != "text"]
     if not checked:
         return "null"
-    unfit = {r: f"(t{r} is null and ({written[r]}) is not null)" for r, _ in checked}
+    unfit = {r: f"(t{r} is null and {word[r]} is not null)" for r, _ in checked}
     listed = ", ".join(
         f"case when {unfit[r]} then {{'place': {position}, 'word': r{r}}} end"
         for r, position in checked

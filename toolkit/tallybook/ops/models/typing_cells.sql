@@ -8,23 +8,30 @@ create or replace macro trimmed_number(sign, whole, fraction) as
             || case when rtrim(fraction, '0') = '' then '' else '.' || rtrim(fraction, '0') end
     end;
 
--- the point moved to stand after so many of the digits
+-- so many of the digits stand before the point; the lambdas name parts, which are planned once
 create or replace macro pointed_number(sign, digits, point) as
-    trimmed_number(
-        sign,
-        case when point <= 0 then '' else rpad(substr(digits, 1, point), point, '0') end,
-        case when point < 0 then repeat('0', -point) || digits else substr(digits, point + 1) end
-    );
+    list_transform(
+        [{
+            'whole': case when point <= 0 then '' else rpad(substr(digits, 1, point), point, '0') end,
+            'fraction': case when point < 0 then repeat('0', -point) || digits else substr(digits, point + 1) end
+        }],
+        lambda half: trimmed_number(sign, half.whole, half.fraction)
+    )[1];
 
 create or replace macro shifted_number(cell) as
-    pointed_number(
-        regexp_extract(cell, '^[+-]'),
-        regexp_extract(cell, '^[+-]?([0-9]*)', 1) || regexp_extract(cell, '\.([0-9]*)', 1),
-        cast(
-            length(regexp_extract(cell, '^[+-]?([0-9]*)', 1))
-            + cast(regexp_extract(cell, '[eE]([+-]?[0-9]+)$', 1) as integer) as integer
-        )
-    );
+    list_transform(
+        list_transform(
+            [regexp_extract(
+                cell, '^([+-]?)([0-9]*)\.?([0-9]*)[eE]([+-]?[0-9]+)$', ['sign', 'whole', 'fraction', 'exponent']
+            )],
+            lambda part: {
+                'sign': part.sign,
+                'digits': part.whole || part.fraction,
+                'point': cast(length(part.whole) + cast(part.exponent as integer) as integer)
+            }
+        ),
+        lambda moved: pointed_number(moved.sign, moved.digits, moved.point)
+    )[1];
 
 create or replace macro decimal_text(cell) as
     case
