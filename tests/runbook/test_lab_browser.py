@@ -6,6 +6,7 @@ Looked at are drawn marks and the rows of tables, beside what the models say of 
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -54,13 +55,14 @@ CHARTS = {"capacity": 3, "cache_history": 2, "reconcile_explore": 2, "sql": 0}
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a JupyterLab on a copy of the notebooks."""
+    """The address of a JupyterLab on a copy of the notebooks, laid out as nobody left it."""
     chromium.executable()
     folder = tmp_path_factory.mktemp("lab")
     shutil.copytree(ROOT / "notebooks", folder / "notebooks")
     server = subprocess.Popen(
         [sys.executable, "-c", SERVE, str(SAMPLE)],
         cwd=folder,
+        env={**os.environ, "JUPYTERLAB_WORKSPACES_DIR": str(folder / "workspaces")},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
