@@ -1,7 +1,14 @@
-"""Ctrl-C in the middle of a query: DuckDB tells it as an error of its own, we as what it is."""
+"""Ctrl-C in the middle of a query: DuckDB tells it as an error of its own, we as what it is.
 
+DuckDB looks for a signal between two pieces of work of the calling thread. Where that thread only
+waits for the others it may never look: so the query is interrupted as the signal comes in.
+"""
+
+import signal
+import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from threading import Thread, current_thread, main_thread
 
 import duckdb
 
@@ -9,13 +16,42 @@ _SAID = "Query interrupted"
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
-    """Raise KeyboardInterrupt where a query inside was interrupted."""
+def interruptible(connection: duckdb.DuckDBPyConnection | None = None) -> Iterator[None]:
+    """Raise KeyboardInterrupt where a query inside was interrupted; one of ``connection`` ends at
+    once, another where DuckDB looks next."""
     try:
-        yield
+        with _heard(connection) if connection else nullcontext():
+            yield
     except duckdb.InterruptException:
         raise KeyboardInterrupt from None
     except RuntimeError as error:
         if _SAID not in str(error):
             raise
         raise KeyboardInterrupt from None
+
+
+@contextmanager
+def _heard(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Interrupt what ``connection`` does as soon as this process gets SIGINT, whose number Python
+    writes to a socket at once. Signals are the main thread's: in another, nothing is done."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    told, heard = socket.socketpair()
+    told.setblocking(False)
+    before = signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)
+    listener = Thread(target=_listen, args=(heard, connection), daemon=True)
+    listener.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        told.close()
+        listener.join()
+        heard.close()
+
+
+def _listen(heard: socket.socket, connection: duckdb.DuckDBPyConnection) -> None:
+    while numbers := heard.recv(64):
+        if signal.SIGINT in numbers:
+            connection.interrupt()

@@ -186,7 +186,7 @@ class Warehouse:
         ``quarantine``, ``gaps`` and ``notes`` say is of the whole log. Close it before this one.
         """
         past = copy(self)
-        with interruptible():
+        with interruptible(self._connection):
             cut = self._cut(instant)
             past._connection = self._connection.cursor()
             past._spill = past._present = None
@@ -210,7 +210,7 @@ class Warehouse:
         return past
 
     def _rows(self, query: str, params: Any = None) -> list[tuple[Any, ...]]:
-        with interruptible():
+        with interruptible(self._connection):
             return self._connection.execute(query, params or []).fetchall()
 
     # what a notebook asks
@@ -220,12 +220,12 @@ class Warehouse:
 
         ``.pl()`` gives Polars, ``.arrow()`` Arrow, ``.fetchall()`` tuples.
         """
-        with interruptible():
+        with interruptible(self._connection):
             return self._connection.sql(query, params=params)
 
     def frame(self, name: str, params: Any = None) -> polars.DataFrame:
         """The Polars frame of the statement ``queries/<name>.sql``."""
-        with interruptible():
+        with interruptible(self._connection):
             frame: polars.DataFrame = self.sql(statements.query(name), params).pl()
         return frame
 

@@ -109,7 +109,7 @@ def read_export(
     folder = TemporaryDirectory(prefix="tallybook-export-")
     connection = _connected(Path(folder.name), memory_limit or how.limits.memory)
     try:
-        with interruptible():
+        with interruptible(connection):
             found = reading.load(
                 connection, "read", path, Path(folder.name) / "aside", how, typed=True
             )

@@ -60,7 +60,7 @@ def inspect(path: str | Path, profile: Profile | None = None) -> Inspected:
     with (
         TemporaryDirectory(prefix="tallybook-export-") as folder,
         memory.connect(Path(folder), how.limits.memory) as connection,
-        interruptible(),
+        interruptible(connection),
     ):
         found = reading.load(connection, "read", path, Path(folder) / "aside", how)
         return _inspected(connection, found, how)

@@ -69,7 +69,7 @@ def import_jobs(
     writing.require_room(place, replace)
     moment = (at or datetime.now(UTC)).isoformat()
     with TemporaryDirectory(prefix="tallybook-import-") as aside, _connect() as connection:
-        with interruptible():
+        with interruptible(connection):
             paths = [Path(file) for file in files]
             mapped = mapping.map_files(connection, paths, given, Path(aside))
             record = writing.write(place, mapped, given, place.resolve().name, moment)

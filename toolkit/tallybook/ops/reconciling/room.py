@@ -98,7 +98,7 @@ class Room:
     def checked(self) -> Iterator[None]:
         """Ctrl-C as such, and a full disk as what it is."""
         try:
-            with interruptible():
+            with interruptible(self.connection):
                 yield
         except duckdb.Error as error:
             words = str(error).casefold()

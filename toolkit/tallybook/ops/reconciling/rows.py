@@ -20,16 +20,16 @@ def of_export(
 ) -> dict[int, Cells]:
     """{number of the row: {column: text}} of those rows of an export, counted from 1."""
     wanted = polars.DataFrame({"n": sorted(numbers)}, schema={"n": polars.Int64})
-    with interruptible(), TemporaryDirectory(prefix="tallybook-reconcile-") as aside:
-        connection = memory.connect(Path(aside))
-        try:
-            side = reading.read(connection, "cloud", export, Path(aside), profile)
-            connection.register("wanted", wanted)
-            cells = ", ".join(side.cell(at) for at in range(len(side.columns)))
-            asked = f"select n, {cells} from cloud semi join wanted using (n)"  # noqa: S608 - positions
-            return dict(_named(side.columns, connection.execute(asked).fetchall()))
-        finally:
-            connection.close()
+    with (
+        TemporaryDirectory(prefix="tallybook-reconcile-") as aside,
+        memory.connect(Path(aside)) as connection,
+        interruptible(connection),
+    ):
+        side = reading.read(connection, "cloud", export, Path(aside), profile)
+        connection.register("wanted", wanted)
+        cells = ", ".join(side.cell(at) for at in range(len(side.columns)))
+        asked = f"select n, {cells} from cloud semi join wanted using (n)"  # noqa: S608 - positions
+        return dict(_named(side.columns, connection.execute(asked).fetchall()))
 
 
 def _named(columns: list[str], rows: list[tuple[Any, ...]]) -> Iterator[tuple[int, Cells]]:
