@@ -3,6 +3,7 @@ once; the tests of a few long files need nothing of each other and go to whoever
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,6 +27,12 @@ class ByFile(LoadScopeScheduling):
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
     """Decide by path: the groups that are marked are lost between pytest 9.2 and xdist 3.8."""
     return ByFile(config, log)
+
+
+def pytest_configure() -> None:
+    """Hear Ctrl-C: begun in the background, a suite ignores it, and so does all that it starts."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

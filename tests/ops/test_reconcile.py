@@ -245,7 +245,7 @@ def test_files_that_are_no_tables_are_refused_by_name(tmp_path: Path) -> None:
         "empty.csv": b"",
         "twice.csv": b"id,id\n1,2\n",
         "x.parquet": b"PAR1junk",
-        "x.json": b"[1, 2",
+        "x.json": b"{not json",
     }
     for name, content in spoiled.items():
         bad = tmp_path / name
@@ -257,6 +257,10 @@ def test_files_that_are_no_tables_are_refused_by_name(tmp_path: Path) -> None:
     cut = tmp_path / "cut.csv.gz"
     cut.write_bytes(gzip.compress(b"id,x\n1,a\n" * 1000)[:-9])
     with pytest.raises(IncompleteInput, match="cut archive"):
+        reconcile(good, cut, key="id")
+    cut = tmp_path / "cut.json"
+    cut.write_bytes(b"[1, 2")
+    with pytest.raises(IncompleteInput, match=r"cut\.json is cut"):
         reconcile(good, cut, key="id")
 
 

@@ -50,6 +50,9 @@ SYNCS = (
 OF_A_REBUILD = ("certificate", "certificate folder", "rebuilt", "set aside")
 """Syncs of the papers of a rebuild and of the old state that it keeps: none of what was
 acknowledged is there alone, and a rebuild that a power cut ends is run again."""
+OF_A_REPAIR = ("plan", "plan folder", "undo", "undo folder")
+"""Syncs of the papers of a repair: what a plan does is in the log like any other change, a plan is
+made again from the same export, and tests/recover/test_plans_killed.py ends one at each of them."""
 OF_A_COPY = ("cache file", "cache file folder")
 """Syncs of a file that state.db and the log make anew: torn it counts as absent, so none of them
 is needed for a promise; they keep the file whole for others who read it."""
@@ -142,6 +145,7 @@ def test_every_sync_of_the_runtime_is_among_them() -> None:
         *SYNCS,
         *OF_A_COPY,
         *OF_A_REBUILD,
+        *OF_A_REPAIR,
     }
 
 

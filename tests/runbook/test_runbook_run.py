@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -204,18 +205,24 @@ time.sleep(600)"""
 DRIVER = "from tallybook import runbook; runbook.run('small.ipynb')"
 
 
-def started(place: Path) -> tuple[subprocess.Popen[bytes], int]:
-    """A process that runs a slow runbook, and its kernel."""
+@pytest.fixture
+def slow(place: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A process that runs a slow runbook, and its kernel; it is gone at the end."""
     notebook(place / "small.ipynb", SLOW)
-    runner = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", DRIVER], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    until(lambda: (place / "pid").exists())
-    return runner, int((place / "pid").read_text("utf-8"))
+    ) as runner:
+        try:
+            until(lambda: (place / "pid").exists())
+            yield runner, int((place / "pid").read_text("utf-8"))
+        finally:
+            runner.kill()
 
 
-def test_ctrl_c_leaves_no_kernel_and_no_folder_and_one_line_in_the_ledger(place: Path) -> None:
-    runner, kernel = started(place)
+def test_ctrl_c_leaves_no_kernel_and_no_folder_and_one_line_in_the_ledger(
+    place: Path, slow: tuple[subprocess.Popen[bytes], int]
+) -> None:
+    runner, kernel = slow
     runner.send_signal(signal.SIGINT)
     assert runner.wait(20) != 0
     until(lambda: not alive(kernel))
@@ -224,9 +231,9 @@ def test_ctrl_c_leaves_no_kernel_and_no_folder_and_one_line_in_the_ledger(place:
 
 
 def test_a_second_run_waits_for_its_turn_and_a_killed_one_blocks_nobody_and_is_told(
-    place: Path, warm: Warm
+    place: Path, warm: Warm, slow: tuple[subprocess.Popen[bytes], int]
 ) -> None:
-    runner, kernel = started(place)
+    runner, kernel = slow
     path = place / "small.ipynb"
     with pytest.raises(NotNow, match=rf"small: a run of it on .*book is under way .*{runner.pid}"):
         runbook.run(path, warm=warm)

@@ -217,8 +217,8 @@ def test_no_more_runs_at_a_time_than_asked_for_and_the_longest_due_first(
     ]
 
 
-SLOW = "trap 'exit 130' INT; while :; do sleep 0.01; done"
-DEAF = "trap '' INT; while :; do sleep 0.01; done"
+SLOW = "trap 'exit 130' INT; for _ in $(seq 6000); do sleep 0.01; done"
+DEAF = "trap '' INT; for _ in $(seq 6000); do sleep 0.01; done"
 
 
 @pytest.mark.parametrize("shell", [SLOW, DEAF])
@@ -341,7 +341,11 @@ def test_a_run_is_in_the_diary_before_it_begins(
 def test_told_to_stop_it_begins_nothing_and_waits_for_its_runs(
     tmp_path: Path, clock: FakeClock, told: Told
 ) -> None:
-    shell = "trap 'exit 130' INT; touch " + str(tmp_path / "on") + "; while :; do sleep 0.01; done"
+    shell = (
+        "trap 'exit 130' INT; touch "
+        + str(tmp_path / "on")
+        + "; for _ in $(seq 6000); do sleep 0.01; done"
+    )
     plan = [entry("a"), entry("b", "1 2 * * *")]
     made = schedule(tmp_path / "s", *plan, does=shell, clock=clock, told=told)
     clock.advance(2 * HOUR)

@@ -75,7 +75,7 @@ def test_a_signal_tells_the_run_under_way_and_waits_for_it(
     place: Path, start: Callable[[str], subprocess.Popen[bytes]], number: int, code: int
 ) -> None:
     says = f"trap 'sleep 0.05; touch {place}/told; exit 130' INT; touch {place}/on"
-    process = start(f"{says}; while :; do sleep 0.01; done")
+    process = start(f"{says}; for _ in $(seq 6000); do sleep 0.01; done")
     wait((place / "on").exists)
     process.send_signal(number)
     assert process.wait(WAIT_S) == code
@@ -87,7 +87,8 @@ def test_killed_in_mid_run_the_next_schedule_waits_for_that_run_and_runs_it_once
     place: Path, start: Callable[[str], subprocess.Popen[bytes]]
 ) -> None:
     done = json.dumps({"status": "findings", "exit_code": 1})
-    does = f"echo run >> {place}/on; while [ ! -e {place}/go ]; do sleep 0.01; done; echo '{done}'"
+    waits = f"for _ in $(seq 6000); do [ -e {place}/go ] && break; sleep 0.01; done"
+    does = f"echo run >> {place}/on; {waits}; echo '{done}'"
     first = start(does)
     wait((place / "on").exists)
     first.kill()
