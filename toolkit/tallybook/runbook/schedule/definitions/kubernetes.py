@@ -58,11 +58,11 @@ def _cron_job(one: Planned) -> dict[str, Any]:
 def _pod(one: Planned) -> dict[str, Any]:
     run = ["tallybook", "runbook", "schedule", "--now", one.entry.name]
     command = shlex.join([*run, "--book", "/book", "--out", "/out"])
-    places = {"book": "/book", "out": "/out", "runbooks": "/work/runbooks"}
+    places = {"book": "/book", "out": "/out", "runbooks": "/schedule/runbooks"}
     container = {
         "name": "tallybook",
         "image": "tallybook:latest",
-        "workingDir": "/work",
+        "workingDir": "/schedule",
         "command": ["sh", "-c", f"{command} {CLEAN_OR_FINDINGS}"],
         "envFrom": [{"secretRef": {"name": "tallybook-schedule", "optional": True}}],
         "volumeMounts": [
