@@ -63,6 +63,16 @@ def test_the_stamp_of_the_cloud_says_who_wrote_last() -> None:
     assert decide("last-write-wins", two).action == "requeue"
 
 
+@pytest.mark.parametrize("policy", ["last-write-wins", "merge"])
+def test_a_value_that_was_here_before_is_not_taken_from_an_export_that_may_be_older(
+    policy: str,
+) -> None:
+    assert decide(policy, difference("changed_in_cloud")).action == "take_export"
+    left = decide(policy, difference("changed_in_cloud", is_earlier=True))
+    assert left.action == "leave" and "--covers" in left.why
+    assert decide("server", difference("changed_in_cloud", is_earlier=True)).action == "take_export"
+
+
 @pytest.mark.parametrize(
     ("here", "cloud", "action"),
     [(2, 3, "take_export"), (3, 2, "enqueue"), (2, 2, "leave"), (2, None, "leave")],
@@ -189,6 +199,23 @@ def test_each_action_is_an_event_and_the_plan_names_its_steps(world: World) -> N
     assert job.idempotency_key.startswith(f"plan-{plan.head.plan}-")
     (dead,) = [job for job in world.book.jobs(status="pending") if job.payload["id"] == "dead"]
     assert dead.idempotency_key == "dead-1", "the cloud may have seen it under its own key"
+
+
+def test_an_export_of_unknown_cover_takes_no_later_delivery_back(tmp_path: Path) -> None:
+    made = World(tmp_path, 0)
+    made.write("later", 1)
+    made.write("other", 1)
+    made.deliver()
+    made.tamper("other", 7)
+    export = made.export("e")
+    made.write("later", 2)
+    made.deliver()
+    made.covers = ""
+    _, plan = made.plan(export, "last-write-wins")
+    assert {one.key: one.action for one in plan.actions} == {
+        "later": "leave",
+        "other": "take_export",
+    }
 
 
 def test_a_dry_run_says_what_would_be_done_and_changes_nothing(world: World) -> None:

@@ -155,9 +155,16 @@ def _difference(row: Mapping[str, Any], sides: Sides) -> tuple[Difference, dict[
         moved_at=to_text(row["moved_at"]) if row["moved_at"] else "",
         cloud_moved_at=_stamp(cells or {}),
         is_changed_since=bool(row["is_changed_since"]),
+        is_earlier=cloud is not None
+        and any(_has(fields(value), cloud) for value in sides.earlier.get(entry_key or "", ())),
     )
     can = frozenset(name for name, may in _MAY.items() if may(one, row, sides))
     return replace(one, can=can), cloud if "take_export" in can else None
+
+
+def _has(value: Mapping[str, Any], cells: Mapping[str, Any]) -> bool:
+    """Whether a value has all that a row of the export says."""
+    return all(value.get(name) == told for name, told in cells.items())
 
 
 _May = Callable[[Difference, Mapping[str, Any], Sides], bool]

@@ -20,6 +20,7 @@ _MOVING = {
     "overdue": "its job is still open: look at the workers",
     "after_export": "changed here after what the export covers: take a newer export",
 }
+_EARLIER = "was here before, and the export may be older: say with --covers up to where it goes"
 _CLOUD = ("changed_in_cloud", "removed_in_cloud", "added_in_cloud", "not_cached")
 _HERE = ("dead", "never_enqueued", "applied_twice")
 
@@ -37,7 +38,8 @@ class Difference:
 
     ``can`` are the actions that are possible, each with "" or, where it is not, absent; ``no`` says
     why one is not. Values are JSON objects or, of other values, ``{"value": …}``; None where the
-    side has none. ``base`` is the last value that both had.
+    side has none. ``base`` is the last value that both had. ``is_earlier``: the export's value is
+    one that was here before, and nobody said what the export covers.
     """
 
     difference: str
@@ -52,6 +54,7 @@ class Difference:
     moved_at: str = ""
     cloud_moved_at: str | None = None
     is_changed_since: bool = False
+    is_earlier: bool = False
 
 
 def decide(policy: str, one: Difference) -> Choice:
@@ -62,7 +65,10 @@ def decide(policy: str, one: Difference) -> Choice:
         return Choice("leave", _MOVING[one.cause])
     if policy != "server" and one.cause == "unexplained":
         return Choice("leave", "nothing says who is right")
-    return _RULES[policy](one)
+    choice = _RULES[policy](one)
+    if one.is_earlier and policy in ("last-write-wins", "merge") and choice.action == "take_export":
+        return Choice("leave", _EARLIER)
+    return choice
 
 
 def merged(one: Difference) -> tuple[dict[str, Any], list[str]] | None:

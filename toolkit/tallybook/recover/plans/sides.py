@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,13 @@ _SAMPLE = 1000
 @dataclass(frozen=True, slots=True)
 class Sides:
     """What both sides have of the keys that differ, asked at once for all of them. ``is_cut``: rows
-    of the export cannot be read, so none that is missing there is known to be gone."""
+    of the export cannot be read, so none that is missing there is known to be gone. ``earlier``:
+    the values that an entry had before, where nobody said what the export covers."""
 
     key: tuple[str, ...]
     entries: Mapping[str, Any]
     agreed: Mapping[str, Any]
+    earlier: Mapping[str, Sequence[Any]]
     cloud: Mapping[tuple[str, str], Cells]
     shape: Shape
     rules: Rules
@@ -58,6 +60,7 @@ class Sides:
             key=found.key,
             entries=entries,
             agreed={key: json.loads(value) for key, value in agreed},
+            earlier={} if explained.cover else _earlier(warehouse, sorted(wanted)),
             cloud={(status, key): cells[n] for status, key, n in named if n in cells},
             shape=Shape.of(sample.values()),
             rules=_rules(profile) | dict(rules),
@@ -71,6 +74,14 @@ class Sides:
         if row["entry_key"] is not None:
             return str(row["entry_key"])
         return str(row["key"]) if self.named_by_key else None
+
+
+def _earlier(warehouse: Warehouse, keys: Sequence[str]) -> dict[str, list[Any]]:
+    """{entry: the values that it had before its last one}."""
+    found: dict[str, list[Any]] = {}
+    for key, value in warehouse.frame("earlier_values", {"keys": keys}).iter_rows():
+        found.setdefault(key, []).append(json.loads(value))
+    return found
 
 
 def _rules(profile: Profile | None) -> dict[str, Mapping[str, Any]]:
