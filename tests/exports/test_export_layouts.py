@@ -195,6 +195,23 @@ def test_bulk_documents_are_rows_with_the_fields_of_their_action(tmp_path: Path)
         ]
 
 
+def test_an_action_without_its_fields_is_set_apart(tmp_path: Path) -> None:
+    text = '{"index":{"_id":"1"}}\n{"n":5}\n{"index":"2"}\n{"index":{"_id":"3"}}\n{"n":7}\n'
+    with reading(write(tmp_path / "a.ndjson", text)) as export:
+        assert export.relation().fetchall() == [("1", "5"), ("3", "7")]
+        assert export.ledger.unreadable.select("line", "reason").rows() == [
+            (3, "the action index has no object of fields")
+        ]
+
+
+def test_an_orc_file_whose_text_is_none_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.orc"
+    orc.write_table(pyarrow.table({"id": ["needle"]}), path)
+    path.write_bytes(path.read_bytes().replace(b"needle", b"nee\xde\xffe"))
+    with pytest.raises(BadInput, match=r"a\.orc is no readable ORC file"), reading(path):
+        pass
+
+
 def test_copy_knows_null_from_empty_and_takes_escapes_apart(tmp_path: Path) -> None:
     path = write(tmp_path / "a.copy", "1\t\\N\t\n2\ta\\tb\\\\\t\\x41\\n\n3\ta\n")
     rule = {"columns": ["id", "x", "y"]}

@@ -50,7 +50,7 @@ def take_orc(part: Part, target: Target) -> None:
             columns = [[_text(cell) for cell in column.to_pylist()] for column in batch.columns]
             for cells in zip(*columns, strict=True):
                 target.add(list(cells), None, None)
-    except (pyarrow.ArrowException, OSError) as error:
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         words = str(error).splitlines()[0]
         raise BadInput(f"{part.name} is no readable ORC file: {words}") from error
     target.flush()

@@ -29,7 +29,9 @@ def _rows(items: Items) -> Items:
             yield line.bad("no action of a bulk request where one must stand")
         else:
             ((action, fields),) = line.value.items()
-            if action == "delete":
+            if not isinstance(fields, dict):
+                yield line.bad(f"the action {action} has no object of fields")
+            elif action == "delete":
                 yield line.bad("a bulk request that deletes is no export")
             else:
                 yield _document(line, action, fields, next(lines, None))
