@@ -276,16 +276,16 @@ def _never_since(world: World, key: str) -> Story:
 
 
 def _twice(world: World, key: str) -> Story:
-    world.answers[key] = ["lost", "again"]
-    world.write(key, 6)
-    world.deliver()
-    yield
-    world.clock.advance(60)
-    world.deliver()
+    yield from _lost(world, key, "again")
 
 
 def _replayed(world: World, key: str) -> Story:
-    world.answers[key] = ["lost", "replayed"]
+    yield from _lost(world, key, "replayed")
+
+
+def _lost(world: World, key: str, then: str) -> Iterator[None]:
+    """An answer is lost, and the next delivery gets the answer ``then``; no story of its own."""
+    world.answers[key] = ["lost", then]
     world.write(key, 6)
     world.deliver()
     yield

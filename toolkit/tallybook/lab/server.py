@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import BinaryIO, NoReturn
 
 from tallybook.errors import BadInput, TallybookError
 from tallybook.lab import offline
@@ -164,7 +164,7 @@ def _command(place: Place, browser: bool) -> list[str]:
     return [sys.executable, "-m", "jupyterlab", *options, *([] if browser else ["--no-browser"])]
 
 
-def _write_scripts(place: Place, log: object) -> None:
+def _write_scripts(place: Place, log: BinaryIO) -> None:
     """Have the scripts of the charts put together beside the start of the server, once.
 
     It is waited for: what fails here a kernel does for itself.
@@ -172,12 +172,12 @@ def _write_scripts(place: Place, log: object) -> None:
     path = offline.scripts(place.out)
     if not path.is_file():
         command = [sys.executable, "-m", "tallybook.lab.offline", str(path)]
-        subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, check=False)  # type: ignore[call-overload]
+        subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, check=False)
 
 
 @contextmanager
 def _started(
-    place: Place, book: Path | str, browser: bool, log: object
+    place: Place, book: Path | str, browser: bool, log: BinaryIO
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A server in a session of its own, so that Ctrl-C reaches us first; ended on the way out."""
     own = {"JUPYTER_TOKEN": place.token, "JUPYTER_PREFER_ENV_PATH": "1"}
@@ -186,7 +186,7 @@ def _started(
         _command(place, browser),
         env={**os.environ, **TABLES, **own},
         stdin=subprocess.DEVNULL,
-        stdout=log,  # type: ignore[call-overload] # an open binary file
+        stdout=log,
         stderr=subprocess.STDOUT,
         start_new_session=True,
     )

@@ -247,6 +247,7 @@ class _Reader:
         in_order = not self._count(statement("events_order")) and not self._count(
             "select count(start_us) from rows"
         )
+        self._run(statement("stepped"))
         self._run(statement("placed_in_order" if in_order else "placed_sorted"))
         self._run(statement("lives" if in_order else "lives_none"))
         self._set("odd", self._count(statement("steps_of_no_plain_job")))

@@ -116,7 +116,10 @@ def _measured(moment: datetime, until: datetime, measured: dict[str, Any]) -> tu
     if measured["deliveries"]:
         lag = (f"deliveries take up to {measured['lag_s']:.3f} s (p99 of "
                f"{counted(measured['deliveries'], 'job')})")  # fmt: skip
-    said = f"the export covers the time up to {_text(moment)}: what changed here after {_text(until)} may not be in it"  # noqa: E501
+    said = (
+        f"the export covers the time up to {_text(moment)}: what changed here after "
+        f"{_text(until)} may not be in it"
+    )
     return said, skew, lag
 
 
