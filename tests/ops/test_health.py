@@ -16,6 +16,19 @@ from tallybook.ops import Span
 DAY = 86_400
 
 
+@pytest.mark.parametrize(
+    ("lost", "told"), [(0, "The log is sound"), (3, "What could be read of the log is sound")]
+)
+def test_a_log_with_a_hole_is_not_called_sound(tmp_path: Path, lost: int, told: str) -> None:
+    log = Log(tmp_path)
+    log.enqueued("a", 1)
+    log.seq += lost
+    log.enqueued("b", 2)
+    with ops.open(tmp_path) as warehouse:
+        (found,) = ops.findings.log_health(warehouse)
+    assert found.title == f"{told}, in 1 segment"
+
+
 def test_each_segment_is_told_with_its_size_and_the_numbers_it_lacks(tmp_path: Path) -> None:
     log = Log(tmp_path)
     log.enqueued("a", 1)

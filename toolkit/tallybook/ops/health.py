@@ -61,7 +61,8 @@ def findings(
         _large(warehouse, thresholds),
     ]
     parts = warehouse.frame("log_parts").height
-    clean = Finding("clean", "info", f"The log is sound, in {counted(parts, 'segment')}")
+    what = "What could be read of the log" if warehouse.notes else "The log"
+    clean = Finding("clean", "info", f"{what} is sound, in {counted(parts, 'segment')}")
     return [one for one in found if one] or [clean]
 
 
