@@ -236,6 +236,22 @@ def test_where_nothing_was_planted_nothing_differs(tmp_path: Path) -> None:
     assert differing(tmp_path).is_empty()
 
 
+def test_what_weighs_most_comes_first_whatever_its_name(tmp_path: Path) -> None:
+    log = Log(tmp_path)
+    for number in range(300):
+        at, topic = float(number), "amz"[number % 3]
+        ran = {"a": 2, "m": 1, "z": 6}[topic] if number >= 240 else 1
+        log.enqueued(f"j{number}", at, topic)
+        log.leased(f"j{number}", at, topic=topic)
+        log.ended("job.done", f"j{number}", at, at + ran + number % 7 / 1000, topic=topic)
+    with ops.open(tmp_path) as opened, Incident(opened) as made:
+        found = made.differences(made.slice(START + timedelta(seconds=241), None))
+    slower = found.filter((polars.col("dimension") == "topic") & (polars.col("excess") > 0))
+    assert slower["name"].to_list() == ["z", "a"]
+    weights = found["excess"].abs().to_list()
+    assert weights == sorted(weights, reverse=True)
+
+
 def test_the_measure_is_what_is_beyond_the_rest_as_a_part_of_the_slice(tmp_path: Path) -> None:
     """Here 20 of 40 leases are of topic b and take 3 s, elsewhere 40 of 160 and 1 s."""
     log = Log(tmp_path)

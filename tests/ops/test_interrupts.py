@@ -7,12 +7,14 @@ import signal
 import threading
 from pathlib import Path
 
+import duckdb
 import pytest
 from ops_logs import Log
 
 from tallybook import ops
 from tallybook.cli.main import main
 from tallybook.ops import statements
+from tallybook.ops.interrupts import interruptible
 from tallybook.ops.reconciling import reading
 
 LONG = (
@@ -46,3 +48,14 @@ def test_an_interrupted_reconcile_is_exit_130_and_one_word(
     monkeypatch.setattr(reading, "read", slow)
     assert main(["reconcile", "x.csv", "--local", "y.csv", "--key", "id"]) == 130
     assert capsys.readouterr().err == "tallybook: interrupted\n"
+
+
+def test_a_query_ends_also_where_the_thread_that_asked_does_not_look_for_signals() -> None:
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        with duckdb.connect() as connection:
+            interrupt_soon()
+            with pytest.raises(KeyboardInterrupt), interruptible(connection):
+                connection.execute(LONG)
+    finally:
+        signal.signal(signal.SIGINT, before)
