@@ -15,6 +15,7 @@ from tallybook.book import checkpoints, older
 from tallybook.book import store as stores
 from tallybook.layout import Layout
 from tallybook.recover import rebuild
+from tallybook.recover.rebuild import look
 
 TABLES = Path(__file__).parent / "state_of_version_5.sql"
 
@@ -84,3 +85,17 @@ def test_a_state_too_old_or_of_a_newer_version_is_passed_over(tmp_path: Path, ve
     assert older.position(path) is None
     with Book.open(tmp_path / "b") as book:
         assert book.counts() == {"a": {"pending": 1}}
+
+
+def test_a_surviving_state_of_an_older_version_is_compared_with_the_log(tmp_path: Path) -> None:
+    with Book.open(tmp_path / "b") as book:
+        book.put_entry("a", {"x": 1})
+        book.put_entry("b", {"x": 2})
+    make_older(tmp_path / "b" / "state.db")
+    with closing(sqlite3.connect(tmp_path / "b" / "state.db")) as state_db:
+        state_db.execute("""update cache set value = '{"x":3}' where key = 'b'""")
+        state_db.commit()
+    there = set((tmp_path / "b").iterdir())
+    (found,) = look(tmp_path / "b")[0].surviving
+    assert set((tmp_path / "b").iterdir()) == there, "looking leaves nothing"
+    assert (found.error, found.same, found.differs) == (None, 1, ("b",))

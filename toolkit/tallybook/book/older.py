@@ -66,7 +66,7 @@ def _place(tables: MemoryTables) -> None:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    connection = opening.connect(f"{path.resolve().as_uri()}?mode=ro")
+    connection = opening.connect_to_read(path)
     connection.row_factory = sqlite3.Row
     return connection
 

@@ -66,15 +66,20 @@ def open_read_only(path: Path) -> Store | None:
     """As ``open_store`` with no right to write; leaves no file beside ``path``."""
     if not _is_readable(path):
         return None
-    wal = path.with_name(path.name + "-wal")
-    mode = "mode=ro" if wal.exists() else "immutable=1"
-    connection = connect(f"{path.resolve().as_uri()}?{mode}")
+    connection = connect_to_read(path)
     try:
         _require_ours(connection, path)
         return Store(connection)
     except (sqlite3.DatabaseError, _Unusable):
         connection.close()
         return None
+
+
+def connect_to_read(path: Path) -> sqlite3.Connection:
+    """A connection with no right to write; leaves no file beside ``path``."""
+    wal = path.with_name(path.name + "-wal")
+    frozen = "" if wal.exists() else "&immutable=1"
+    return connect(f"{path.resolve().as_uri()}?mode=ro{frozen}")
 
 
 class _Unusable(Exception):

@@ -10,12 +10,14 @@ from tallybook import layout as layouts
 from tallybook.errors import TallybookError
 from tallybook.layout import Layout
 from tallybook.ops.findings import Finding
+from tallybook.ops.silence import Silence
 from tallybook.ops.wording import command, counted
 from tallybook.recover import page
 from tallybook.recover.certificate import Certificate
 from tallybook.recover.rebuild import Rebuilt, look, rebuild
 
 _LOOKS = 3
+_UNCHANGED = Silence("dry_run: nothing was changed")
 _NOTHING = "The log of another system holds no cache and no queue: there is nothing to rebuild."
 _OF_NODES = "A fleet has no state.db: rebuild that of a node, with --book FLEET/node=NAME."
 
@@ -41,14 +43,14 @@ def plan(book: Path) -> Paper:
     return Paper(look(book)[0])
 
 
-def act(book: Path, *, dry_run: bool) -> Rebuilt | str:
+def act(book: Path, *, dry_run: bool) -> Rebuilt | Silence:
     """Rebuild state.db, unless ``dry_run``; what came back."""
     if dry_run:
-        return "dry_run: nothing was changed"
+        return _UNCHANGED
     return rebuild(layouts.require_book(book).root)
 
 
-def after(book: Path, done: Rebuilt | str) -> Paper:
+def after(book: Path, done: Rebuilt | Silence) -> Paper:
     """The certificate of the book as it is now.
 
     Raises TallybookError where it was rebuilt and state.db is not what the log says; under living
@@ -56,7 +58,7 @@ def after(book: Path, done: Rebuilt | str) -> Paper:
     """
     paper = plan(book)
     for _ in range(_LOOKS - 1):
-        if isinstance(done, str) or _holds(paper.certificate):
+        if isinstance(done, Silence) or _holds(paper.certificate):
             return paper
         paper = plan(book)
     if not _holds(paper.certificate):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 
-from tallybook.book import opening
+from tallybook.book import older, opening
 from tallybook.cache.json_file import JsonCache
 from tallybook.entry import Entry
 from tallybook.ids import canonical, parity
@@ -54,6 +54,8 @@ def survivors(layout: Layout, rebuilt: Mapping[str, Entry]) -> Iterator[Survivin
                 yield compare("state.db", store.cache.scan(), rebuilt)
         except sqlite3.DatabaseError as error:
             yield Surviving("state.db", error=str(error))
+    elif older.position(layout.state):
+        yield compare("state.db", older.read(layout.state)[0].entries.values(), rebuilt)
     elif layout.state.exists():
         yield Surviving("state.db", error="it is damaged, or of another version")
     if layout.cache_file.exists():
