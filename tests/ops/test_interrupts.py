@@ -41,7 +41,7 @@ def test_an_interrupted_question_is_a_keyboard_interrupt(
 def test_an_interrupted_reconcile_is_exit_130_and_one_word(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def slow(connection: object, *_: object) -> None:
+    def slow(connection: object, *_: object, **__: object) -> None:
         interrupt_soon()
         connection.execute(LONG)  # type: ignore[attr-defined] # a DuckDB connection
 

@@ -6,31 +6,38 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
 from tallybook.ops.exports import rowwise, texts
 from tallybook.ops.exports.dialects import Found
 from tallybook.ops.exports.ledger import SHOWN, BadRow
-from tallybook.ops.exports.profile import Limits
+from tallybook.ops.exports.profile import MEBIBYTE, Limits
 from tallybook.ops.exports.target import Target
 from tallybook.ops.exports.texts import Text
 
 _OWN_QUOTE = '"'
+_BUFFER = (
+    32 * MEBIBYTE
+)  # of which each thread has a few; DuckDB would take 16 times the largest row
 _FAST = """read_csv(
         $file, columns = $columns, delim = $delimiter, header = $header, auto_detect = false,
         quote = $quote, escape = $escape, nullstr = '', allow_quoted_nulls = false,
-        store_rejects = true, rejects_table = 'rejected', rejects_scan = 'scanned',
-        rejects_limit = 0, max_line_size = $largest
+        store_rejects = true, rejects_table = $rejected, rejects_scan = $scanned,
+        rejects_limit = 0, max_line_size = $largest, buffer_size = $buffer
     )"""
 _REJECTED = """
     select line_byte_position - 1 as byte, error_type, error_message, csv_line
-    from rejected
+    from query_table($1)
     order by byte, column_idx
 """
 _FOUND = re.compile(r"Found: ([0-9]+)")
 _SURE = ("MISSING COLUMNS", "TOO MANY COLUMNS")
-_FORGET = "drop table if exists rejected; drop table if exists scanned"
+
+
+class NotAsItLies(Exception):
+    """A text that was left where it lies is not one that DuckDB reads as it is written."""
 
 
 @dataclass(slots=True)
@@ -69,22 +76,53 @@ def _is_plain(text: Text, found: Found) -> bool:
     )
 
 
+def leave(
+    connection: duckdb.DuckDBPyConnection, text: Text, found: Found, target: Target, limits: Limits
+) -> bool:
+    """Leave the rows of a text where they lie, if one look says that DuckDB reads it as it is
+    written; ``require_as_written`` says it once all of it was read."""
+    if not _is_plain(text, found):
+        return False
+    target.need(found.columns)
+    for word, value in _options(text, found, target, limits).items():
+        connection.execute(f"set variable {target.name}_{word} = $1", [value])
+    target.leave(re.sub(r"\$([a-z]+)", rf"getvariable('{target.name}_\1')", _FAST))
+    return True
+
+
+def require_as_written(
+    connection: duckdb.DuckDBPyConnection, text: Text, found: Found, target: Target
+) -> Taken:
+    """What became of the rows of a text that was left where it lies, after the first question that
+    read all of it. Raises NotAsItLies where DuckDB met what it cannot be trusted with."""
+    taken = _rejected(connection, text, found, target)
+    if taken is None:
+        raise NotAsItLies
+    return taken
+
+
+def _options(text: Text, found: Found, target: Target, limits: Limits) -> dict[str, Any]:
+    """The parameters of ``_FAST``."""
+    quote = found.dialect.quote
+    return {
+        "file": str(text.path), "columns": {f"r{r}": "VARCHAR" for r in range(len(found.columns))},
+        "delimiter": found.delimiter, "header": found.header == 1, "quote": quote,
+        "escape": quote, "largest": limits.row,
+        "buffer": max(_BUFFER, 2 * limits.row), "rejected": f"{target.name}_rejected",
+        "scanned": f"{target.name}_scanned",
+    }  # fmt: skip
+
+
 def _fast(
     connection: duckdb.DuckDBPyConnection, text: Text, found: Found, target: Target,
     at: list[int], limits: Limits,
 ) -> Taken | None:  # fmt: skip
     """The rows by DuckDB; None, and nothing taken, where it met what it cannot be trusted with."""
-    quote = found.dialect.quote
-    given = {
-        "file": str(text.path), "columns": {f"r{r}": "VARCHAR" for r in range(len(at))},
-        "delimiter": found.delimiter, "header": found.header == 1, "quote": quote,
-        "escape": quote, "largest": limits.row,
-    }  # fmt: skip
     connection.execute("begin transaction")
     try:
         before = target.rows
-        target.take(_FAST, given, at)
-        taken = _rejected(connection, text, found)
+        target.take(_FAST, _options(text, found, target, limits), at)
+        taken = _rejected(connection, text, found, target)
         again = bool(found.header) and target.holds(before, at, found.columns)
         if taken is None or again:
             connection.execute("rollback")
@@ -98,13 +136,17 @@ def _fast(
         connection.execute("rollback")
         raise
     finally:
-        connection.execute(_FORGET)
+        for rows in ("rejected", "scanned"):
+            connection.execute(f"drop table if exists {target.name}_{rows}")
     return taken
 
 
-def _rejected(connection: duckdb.DuckDBPyConnection, text: Text, found: Found) -> Taken | None:
+def _rejected(
+    connection: duckdb.DuckDBPyConnection, text: Text, found: Found, target: Target
+) -> Taken | None:
     first: dict[int, tuple[str, str]] = {}
-    for offset, kind, reason, words in connection.execute(_REJECTED).fetchall():
+    refused = connection.execute(_REJECTED, [f"{target.name}_rejected"]).fetchall()
+    for offset, kind, reason, words in refused:
         if kind not in _SURE or (words or "").rstrip("\r\n").endswith(found.delimiter):
             return None
         had = _FOUND.search(reason)

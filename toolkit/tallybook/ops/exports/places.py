@@ -25,7 +25,8 @@ class Places:
         """The place of a row of the target, which count from 1."""
         file = next(file for file in reversed(self._reading.files) if file.before < row)
         statement = f"select line, byte from {self._reading.target.name} where rowid = ?"  # noqa: S608
-        ((line, offset),) = self._connection.execute(statement, [row - 1]).fetchall()
+        kept = self._connection.execute(statement, [row - 1]).fetchall()
+        line, offset = kept[0] if kept else (None, None)
         if line is not None or file.found is None or file.text is None:
             return Place(file.name, line, offset)
         return self._again(file, row - file.before)

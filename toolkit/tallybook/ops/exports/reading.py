@@ -43,15 +43,19 @@ def load(
     profile: Profile | None = None,
     *,
     typed: bool = False,
+    lying: bool = False,
 ) -> Reading:
     """Read the export at ``given`` into the table ``name``; ``aside`` takes what must be unpacked.
 
+    ``lying`` leaves the rows of one clean CSV file where they are: see ``Reading.require_sound``.
     Raises BadInput for what is no such export, IncompleteInput where a part of it is missing, cut
     or damaged.
     """
+    how = profile or Profile()
     try:
         with _in_order(connection):
-            return _Loader(connection, name, given, aside, profile or Profile(), typed=typed).load()
+            loader = _Loader(connection, name, given, aside, how, typed=typed, lying=lying)
+            return loader.load()
     except OSError as error:
         raise TallybookError(f"cannot read {given}: {error.strerror or error}") from error
 
@@ -70,7 +74,7 @@ def _in_order(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 class _Loader:
     def __init__(
         self, connection: duckdb.DuckDBPyConnection, name: str, given: str | Path, aside: Path,
-        profile: Profile, *, typed: bool,
+        profile: Profile, *, typed: bool, lying: bool,
     ) -> None:  # fmt: skip
         self._connection, self._aside, self._profile = connection, aside, profile
         self._found = parts.find(given, aside)
@@ -80,6 +84,7 @@ class _Loader:
         self._reading = Reading(self._found.source, self._target, rules)
         self._unpacker = Unpacker(aside, profile.limits)
         self._files = 0
+        self._lying = lying and len(self._listed.parts) == 1 and not self._listed.rows
 
     def _recognised(self) -> tuple[Layout | None, Listed]:
         """The native layout by its manifest, and the files that this lists."""
@@ -122,6 +127,8 @@ class _Loader:
 
     def _take(self, part: Part) -> None:
         """The rows of one unpacked file."""
+        if self._target.lies:
+            raise delimited.NotAsItLies
         head = formats.head(part)
         if what := kinds.foreign(head, part.path):
             raise BadInput(f"{part.name} {what}")
@@ -181,15 +188,23 @@ class _Loader:
         pinned = self._profile.dialect
         if self._listed.columns:
             pinned = _headerless(pinned, self._listed.columns)
-        found = dialects.find(text.name, text.path, pinned)
+        found = file.found = dialects.find(text.name, text.path, pinned)
+        self._reading.warnings += found.said
+        if self._lies(text, found):
+            return
         taken = delimited.take(self._connection, text, found, self._target, self._profile.limits)
-        file.found = found
         self._reading.bad += taken.bad
         self._reading.skipped += taken.skipped
-        self._reading.warnings += found.said
         for what, times in taken.skipped.items():
             if what != "blank line":
                 self._say(f"{text.name}: {what} {times:,} times; it was skipped")
+
+    def _lies(self, text: Text, found: dialects.Found) -> bool:
+        """Whether the rows of a text could be left where they lie."""
+        rules = (*self._reading.rules.values(), self._profile.every)
+        if not self._lying or any(rule.rewrites for rule in rules):
+            return False
+        return delimited.leave(self._connection, text, found, self._target, self._profile.limits)
 
     def _read_json(self, text: Text, form: str) -> None:
         rows = self._layout.rows if self._layout else jsons.objects

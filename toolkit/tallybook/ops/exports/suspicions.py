@@ -39,7 +39,7 @@ def _damaged(connection: duckdb.DuckDBPyConnection, found: Reading) -> list[str]
     """Text columns with cells like 9.91E+15."""
     target = found.target
     texts = [at for at in range(len(target.columns)) if target.rule(at).kind == "text"]
-    if not texts or not found.rows or not any(_may_have_exponents(file) for file in found.files):
+    if not texts or not found.rows or not any(may_have_exponents(file) for file in found.files):
         return []
     mark = "t" if target.is_typed else "r"
     counted = ", ".join(f"count(*) filter ({_looks_damaged(f'{mark}{at}')})" for at in texts)
@@ -52,7 +52,7 @@ def _damaged(connection: duckdb.DuckDBPyConnection, found: Reading) -> list[str]
     ]
 
 
-def _may_have_exponents(file: FileRead) -> bool:
+def may_have_exponents(file: FileRead) -> bool:
     """False where one look over the bytes of a file said that it has none: the rows are spared."""
     return file.text is None or file.text.look.has_exponents
 

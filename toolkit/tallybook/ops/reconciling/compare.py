@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+import duckdb
 import polars
 
 from tallybook.ops.exports import suspicions
+from tallybook.ops.exports.delimited import NotAsItLies
 from tallybook.ops.exports.profile import Profile
 from tallybook.ops.reconciling import columns as columns_
 from tallybook.ops.reconciling import hints, parquet, plan, reading, rules, tables
@@ -60,7 +62,11 @@ def reconcile(
     )
     room = Room(Path(out) if out else None, memory, progress)
     try:
-        return _compared(room, (left, right), keys, asked, profile)
+        try:
+            return _compared(room, (left, right), keys, asked, profile, lying=True)
+        except NotAsItLies:
+            room.drop_all_but(())
+            return _compared(room, (left, right), keys, asked, profile, lying=False)
     except BaseException:
         room.close()
         raise
@@ -72,40 +78,60 @@ def _compared(
     keys: Sequence[str],
     asked: Mapping[str, Rule],
     profile: Profile | None,
+    *,
+    lying: bool,
 ) -> Reconciliation:
-    local = _read(room, "local", given[0], None)
-    cloud = _read(room, "cloud", given[1], profile)
+    local = _read(room, "local", given[0], None, lying=lying)
+    cloud = _read(room, "cloud", given[1], profile, lying=lying)
     room.connection.execute("set preserve_insertion_order = false")
     typed = rules.parse({name: {"type": kind} for name, kind in cloud.types.items()})
     columns = columns_.match(local, cloud, keys, rules.merged(typed, asked))
-    for side in (local, cloud):
-        _require_whole_ids(room, side, columns)
     for column in columns.all:
         room.set(column.variables())
-    for side in (local, cloud):
-        room.run(plan.cells(side, columns))
-    parts = 1 + max(local.rows, cloud.rows) // _ROWS_AT_ONCE
-    for part in range(parts):
-        room.run(plan.keyed(columns, part, parts), "comparing", part, parts)
+    try:
+        _group(room, (local, cloud), columns)
+    except duckdb.InvalidInputException:
+        if local.lies or cloud.lies:
+            raise NotAsItLies from None
+        raise
     statuses = _statuses(room)
     _detail(room, (local, cloud), columns, statuses)
     return _told(room, local, cloud, columns, statuses)
 
 
+def _group(room: Room, sides: tuple[Side, Side], columns: Columns) -> None:
+    """Read both sides, and group their rows by key."""
+    for side in sides:
+        _require_whole_ids(room, side, columns)
+        room.run(plan.cells(side, columns))
+    if any(side.lies for side in sides):
+        room.spare_memory()
+    parts = 1 + max(side.rows for side in sides) // _ROWS_AT_ONCE
+    for part in range(parts):
+        room.run(plan.keyed(sides, columns, part, parts), "comparing", part, parts)
+    for side in sides:
+        reading.settle(room.connection, side)
+    if any(side.header for side in sides) and room.all("select 1 from keyed where again limit 1"):
+        raise NotAsItLies
+
+
 def _require_whole_ids(room: Room, side: Side, columns: Columns) -> None:
+    if side.lies and not suspicions.may_have_exponents(side.lies.files[0]):
+        return
     with room.checked():
         for key in columns.keys:
             at = key.at(side.name)
             suspicions.require_whole_ids(room.connection, side.name, side.source, at, key.name)
 
 
-def _read(room: Room, name: str, given: Table, profile: Profile | None) -> Side:
+def _read(room: Room, name: str, given: Table, profile: Profile | None, *, lying: bool) -> Side:
     with room.checked():
         if isinstance(given, InMemory):
             return tables.read(room.connection, name, given)
         if not profile and parquet.stands_alone(given):
             return parquet.read(room.connection, name, given)
-        return reading.read(room.connection, name, given, room.aside, profile)
+        aside = room.aside / ("left" if lying else "copied")
+        return reading.read(room.connection, name, given, aside, profile, lying=lying)
 
 
 def _statuses(room: Room) -> dict[str, int]:
@@ -132,21 +158,23 @@ def _detail(
 ) -> None:
     """The rows that do not match, read again and whole; the statuses with what they tell."""
     stage = "finding differences" if _any_apart(statuses) else ""
-    for part, side in enumerate(sides):
-        room.run(plan.apart(side.name, columns), stage, part, 5)
-        if statuses.pop(f"apart_{side.name}"):
-            room.run(plan.keyless(side.name, columns))
+    for part, statement in enumerate(plan.apart(sides, columns)):
+        room.run(statement, "" if part else stage, 0, 4)
+    if sum(statuses.pop(f"apart_{side.name}") for side in sides):
+        room.run(plan.keyless(sides, columns))
+        for side in sides:
             told = dict(room.all(plan.counted_keyless(side.name, columns)))
             statuses[f"null_key_{side.name}"] += told.get("null_key", 0)
             statuses[f"unreadable_{side.name}"] += told.get("unreadable", 0)
+    for side in sides:
         statuses[f"unreadable_{side.name}"] += len(side.bad)
-    room.run(plan.pairs(columns), stage, 2, 5)
+    room.run(plan.pairs(columns), stage, 1, 4)
     ((tolerated,),) = room.all(plan.tolerated(columns))
     statuses["match"] += tolerated
     statuses["differs"] -= tolerated
     statuses["tolerated"] = tolerated
-    room.run(plan.rows(columns), stage, 3, 5)
-    room.run(plan.differences(columns), stage, 4, 5)
+    room.run(plan.rows(columns), stage, 2, 4)
+    room.run(plan.differences(columns), stage, 3, 4)
 
 
 def _any_apart(statuses: Mapping[str, int]) -> bool:
@@ -161,6 +189,10 @@ def _told(
     _unreadable(room, (local, cloud), columns)
     rows = {side: _rows(statuses, side) for side in SIDES}
     apart = hints.apart(local, cloud, rows, statuses)
+    for side in (local, cloud):
+        side.warnings += suspicions.counts(side.source, rows[side.name], side.last_rows)
+        if side.stamped:
+            side.stamped.require_same()
     warnings = hints.warnings(room, local, cloud, columns, statuses, apart)
     room.drop_all_but(plan.KEPT)
     return Reconciliation(

@@ -10,7 +10,7 @@ import duckdb
 
 from tallybook.errors import BadInput
 from tallybook.ops.exports import kinds, layouts, manifests, parts
-from tallybook.ops.reconciling.reading import Side
+from tallybook.ops.reconciling.reading import Side, Stamped
 
 _NUMBER: Final = "file_row_number"
 
@@ -41,11 +41,11 @@ def read(connection: duckdb.DuckDBPyConnection, name: str, given: str | Path) ->
         cells = ", ".join(f"cast(c{at} as varchar) as r{at}" for at in range(width))
         named = ", ".join([*(f"c{at}" for at in range(width)), "place"])
         connection.execute(
-            f"create view {name} as select place + 1 as n, false as in_flight, {cells} "
-            f"from {source} as given({named})"
+            f"create view {name} as select place + 1 as n, {cells} from {source} as given({named})"
         )
         (rows,) = connection.execute(f"select count(*) from {name}").fetchall()
     except duckdb.Error as error:
         words = str(error).splitlines()[0]
         raise BadInput(f"{given} is no readable Parquet file: {words}") from error
-    return Side(name, str(given), list(found.columns), rows[0])
+    stamped = Stamped.of(Path(given))
+    return Side(name, str(given), list(found.columns), rows[0], stamped=stamped)

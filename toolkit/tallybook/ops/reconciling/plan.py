@@ -5,19 +5,21 @@ only from positions: cells are r0, r1, … as read, k0, … (key) and v0, … (c
 name and no value of a file or a rule ever becomes SQL: what rules say stands in variables.
 
 Both sides are read once and grouped by key. What is left of a row in that pass is its key and a
-hash of 128 bits, so a comparison of any size stays small. Rows of keys that do not simply match are
+hash of 64 bits, so a comparison of any size stays small. Rows of keys that do not simply match are
 read a second time, whole, and compared cell by cell.
 """
 
 # ruff: noqa: S608 - see above
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, TypeAlias
 
 from tallybook.ops.reconciling import cells as cells_
 from tallybook.ops.reconciling.columns import Column, Columns
 from tallybook.ops.reconciling.reading import Side
+
+Sides: TypeAlias = tuple[Side, Side]
 
 KEPT: Final = ("rows", "changed", "names", "differences", "unreadable")
 
@@ -35,8 +37,14 @@ CHANGED_BY_COLUMN: Final = """
 
 
 def cells(side: Side, columns: Columns) -> str:
-    """One row a row of the side: n, in_flight, its raw cells r0, …, typed cells k0, … and v0, …,
-    null_key, bad: the raw position of the first cell that has no value of its type."""
+    """One row a row of the side: n, its raw cells r0, …, typed cells k0, … and v0, …, null_key,
+    bad: the raw position of the first cell that has no value of its type."""
+    return f"""
+    create or replace view {side.name}_cells as
+    {_typed(side, side.name, columns)}"""
+
+
+def _typed(side: Side, source: str, columns: Columns) -> str:
     given = _listed(f"{cells_.given(side, column)} as g_{column.mark}" for column in columns.all)
     typed = _listed(f"{cells_.typed(column)} as {column.mark}" for column in columns.all)
     nulls = " or ".join(f"g_{column.mark} is null" for column in columns.keys)
@@ -46,16 +54,12 @@ def cells(side: Side, columns: Columns) -> str:
         if column.rule.kind != "text"
     )
     bad = f"case {checks} end" if checks else "cast(null as integer)"
-    return f"""
-    create or replace view {side.name}_cells as
-    with given as (select *, {given} from {side.name}),
-    typed as (select *, {typed} from given)
-    select
-        n, in_flight, {_raw(side)},
+    return f"""select
+        n, {_raw(side)},
         {_marks(columns.all)},
         {nulls} as null_key,
         {bad} as bad
-    from typed"""
+    from (select *, {typed} from (select *, {given} from {source}))"""
 
 
 SET_APART: Final = (
@@ -77,53 +81,51 @@ _STATUS: Final = """case
             when k0 is null then 'apart'
             when local_rows > 1 or cloud_rows > 1 then 'duplicate'
             when bad then 'unreadable'
-            when in_flight then 'in_flight'
             when cloud_rows = 0 then 'only_local'
             when local_rows = 0 then 'only_cloud'
-            when first_hash <> 0 or second_hash <> 0 then 'differs'
+            when hashes <> 0 then 'differs'
             else 'match'
         end"""
 
 
-def keyed(columns: Columns, part: int = 0, parts: int = 1) -> str:
+def keyed(sides: Sides, columns: Columns, part: int = 0, parts: int = 1) -> str:
     """One row a key that does not match, and one of all that match: status, k0, …, how many rows
-    each side has of it. Rows without a whole key are one group, ``apart``. Of several ``parts``,
-    which the hash of a key tells, the first makes the table and the others add to it."""
+    each side has of it, and whether a header is among them. Rows without a whole key are one group,
+    ``apart``. Of several ``parts``, which the hash of a key tells, the first makes the table and
+    the others add to it."""
     into = "insert into keyed" if part else "create or replace table keyed as"
     marks = _marks(columns.keys)
     some = f" where hash({marks}) % {parts} = {part}" if parts > 1 else ""
-    keys = _marks(columns.keys)
     kept = _listed(
         f"case when status <> 'match' then {k.mark} end as {k.mark}" for k in columns.keys
     )
+    of_both = f"{some}\n        union all\n        ".join(_keyed(side, columns) for side in sides)
     return f"""
     {into}
     with rows_of_both as (
-        {_keyed_side("local", columns)}{some}
-        union all
-        {_keyed_side("cloud", columns)}{some}
+        {of_both}{some}
     ),
     grouped as (
         select
-            {keys},
+            {marks},
             count(local_row) as local_rows, count(cloud_row) as cloud_rows,
             {"bool_or(bad)" if _has_types(columns) else "false"} as bad,
-            bool_or(in_flight) as in_flight,
-            bit_xor(first_hash) as first_hash, bit_xor(second_hash) as second_hash
-        from rows_of_both group by {keys}
+            {"bool_or(again)" if any(side.header for side in sides) else "false"} as again,
+            bit_xor(hashes) as hashes
+        from rows_of_both group by {marks}
     ),
     judged as (
-        select {keys}, local_rows, cloud_rows, {_STATUS} as status from grouped
+        select {marks}, local_rows, cloud_rows, again, {_STATUS} as status from grouped
     )
     select
-        status, {kept},
+        status, {kept}, bool_or(again) as again,
         cast(sum(local_rows) as bigint) as local_rows, cast(sum(cloud_rows) as bigint) as cloud_rows
     from judged
-    group by all"""
+    group by {_listed(str(at) for at in range(1, 2 + len(columns.keys)))}"""
 
 
-def _keyed_side(side: str, columns: Columns) -> str:
-    """One row a row of ``side``: its key, where it is whole, and the hashes of what is compared."""
+def _keyed(side: Side, columns: Columns) -> str:
+    """One row a row of ``side``: its key, where it is whole, and the hash of what is compared."""
     whole = " and ".join(f"{key.mark} is not null" for key in columns.keys)
     keys = _listed(
         f"case when {whole} then {key.mark} end as {key.mark}"
@@ -132,34 +134,69 @@ def _keyed_side(side: str, columns: Columns) -> str:
         for key in columns.keys
     )
     values = _marks(columns.compared)
-    first = f"hash({values})" if values else "cast(0 as ubigint)"
-    second = f"hash(concat_ws(chr(31), {values}))" if values else "cast(0 as ubigint)"
-    own, other = ("1", "null") if side == "local" else ("null", "1")
+    hashed = f"hash({values})" if values else "cast(0 as ubigint)"
+    own, other = ("1", "null") if side.name == "local" else ("null", "1")
+    again = f"r0 is not distinct from {side.header}" if side.header else "false"
     return f"""select
             {keys}, {own} as local_row, {other} as cloud_row,
-            bad is not null as bad, in_flight, {first} as first_hash, {second} as second_hash
-        from {side}_cells"""
+            bad is not null as bad, {again} as again, {hashed} as hashes
+        from {side.name}_cells"""
 
 
-def apart(side: str, columns: Columns) -> str:
-    """One row a row of ``side`` whose key does not match: its status and all its cells."""
+def apart(sides: Sides, columns: Columns) -> Iterator[str]:
+    """One row a row whose key does not match: its side, its status and all its cells. Both sides
+    are read at once, since a file whose rows must be counted takes one thread."""
     same = " and ".join(f"keyed.{key.mark} = cells.{key.mark}" for key in columns.keys)
-    return f"""
-    create or replace table {side}_apart as
-    select keyed.status, cells.*
-    from {side}_cells as cells
-    inner join keyed on {same}
-    where keyed.status not in ('match', 'apart')"""
+    whole = "\n    union all\n    ".join(
+        f"""select '{side.name}' as side, keyed.status, {_cells(side, sides, columns)}
+    from ({_typed(side, _unmatched(side, columns), columns)}) as cells
+    inner join keyed on {same}"""
+        for side in sides
+    )
+    yield f"""
+    create or replace table apart as
+    {whole}"""
+    for side in sides:
+        yield f"""
+    create or replace view {side.name}_apart as
+    select * exclude (side) from apart where side = '{side.name}'"""
 
 
-def keyless(side: str, columns: Columns) -> str:
-    """The rows of ``side`` without a whole key, added to those apart."""
+def _unmatched(side: Side, columns: Columns) -> str:
+    """The rows of a side whose key does not match: told from the key, so that of all others no
+    other cell is typed."""
+    given = _listed(f"{cells_.given(side, key)} as g_{key.mark}" for key in columns.keys)
+    typed = _listed(f"{cells_.typed(key)} as {key.mark}" for key in columns.keys)
+    marks = _marks(columns.keys)
+    return f"""(
+        select * exclude ({_listed(f"g_{key.mark}" for key in columns.keys)}, {marks})
+        from (select *, {typed} from (select *, {given} from {side.name}))
+        semi join (select {marks} from keyed where status not in ('match', 'apart')) using ({marks})
+    )"""
+
+
+def keyless(sides: Sides, columns: Columns) -> str:
+    """The rows without a whole key, added to those apart."""
     broken = " or ".join(f"{key.mark} is null" for key in columns.keys)
-    return f"""
-    insert into {side}_apart
-    select case when null_key then 'null_key' else 'unreadable' end, cells.*
-    from {side}_cells as cells
+    status = "case when null_key then 'null_key' else 'unreadable' end"
+    rows = "\n    union all\n    ".join(
+        f"""select '{side.name}', {status}, {_cells(side, sides, columns)}
+    from {side.name}_cells as cells
     where {broken}"""
+        for side in sides
+    )
+    return f"""
+    insert into apart
+    {rows}"""
+
+
+def _cells(side: Side, sides: Sides, columns: Columns) -> str:
+    """All cells of a row of ``side``; raw ones that only the other side has are null."""
+    own = len(side.columns)
+    widest = max(len(one.columns) for one in sides)
+    lacking = [f"cast(null as varchar) as r{at}" for at in range(own, widest)]
+    marks = _listed(f"cells.{column.mark}" for column in columns.all)
+    return _listed(["n", _raw(side), *lacking, marks, "null_key", "cells.bad"])
 
 
 def pairs(columns: Columns) -> str:
@@ -254,8 +291,8 @@ def alike(columns: Columns, local: Sequence[int], cloud: Sequence[int], rows_: i
     )  # fmt: skip
     return f"""
     select count(*), {counts}
-    from (from local_cells limit {rows_}) as l
-    inner join cloud_cells as c on {same}"""
+    from cloud_cells as c
+    inner join (from local_cells limit {rows_}) as l on {same}"""
 
 
 def _changed(columns: Columns) -> str:

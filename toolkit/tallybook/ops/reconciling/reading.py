@@ -7,13 +7,16 @@ An unquoted empty CSV cell is null, a quoted one is ''. Nothing is guessed: ids 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 import duckdb
 import polars
 
 from tallybook.errors import BadInput, IncompleteInput, TallybookError
 from tallybook.ops import cached
-from tallybook.ops.exports import jsons, reading, suspicions
+from tallybook.ops.exports import delimited, jsons, reading
+from tallybook.ops.exports.account import Reading
+from tallybook.ops.exports.delimited import NotAsItLies
 from tallybook.ops.exports.jsons import Row
 from tallybook.ops.exports.ledger import BadRow, Place
 from tallybook.ops.exports.places import Places
@@ -22,15 +25,42 @@ from tallybook.ops.warehouse import Warehouse
 
 Table = str | Path | Warehouse
 
+_HEAD = 1 << 20
 _COMPARED = {kind: kind for kind in ("integer", "decimal", "timestamp")} | {"date": "timestamp"}
+
+
+@dataclass(frozen=True, slots=True)
+class Stamped:
+    """A file that is read more than once, and what tells that it is still the same."""
+
+    path: Path
+    stamp: tuple[int, int]
+
+    @classmethod
+    def of(cls, path: Path) -> Self:
+        """The file as it is now."""
+        return cls(path, _stamp(path))
+
+    def require_same(self) -> None:
+        """Raise IncompleteInput where the file was written to since."""
+        if _stamp(self.path) != self.stamp:
+            raise IncompleteInput(f"{self.path} was changed while it was read; compare again once "
+                                  "nothing writes to it")  # fmt: skip
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns
 
 
 @dataclass(slots=True)
 class Side:
-    """One side as read: the DuckDB table ``name`` with the text cells r0, r1, …; n, the number of
-    the row from 1; and in_flight.
+    """One side as read: the DuckDB table ``name`` with the text cells r0, r1, … and n, the number
+    of the row from 1.
 
-    ``types`` has the type of each column that the profile of this side gives one.
+    ``types`` has the type of each column that the profile of this side gives one. A CSV file that
+    ``lies`` where it is has been looked at only: ``rows`` is about right, and ``account`` says the
+    rest once all of it was read.
     """
 
     name: str
@@ -42,6 +72,17 @@ class Side:
     types: Mapping[str, str] = field(default_factory=dict)
     cells: Mapping[int, str] = field(default_factory=dict)
     places: Places | None = None
+    last_rows: int | None = None
+    lies: Reading | None = None
+    stamped: Stamped | None = None
+
+    @property
+    def header(self) -> str:
+        """SQL of the cell r0 of a header that stands again among the rows, which a file that lies
+        may have; '' for any other."""
+        file = self.lies.files[0] if self.lies else None
+        has_header = file is not None and file.found is not None and file.found.header
+        return f"getvariable('{self.name}_header')" if has_header else ""
 
     def cell(self, at: int) -> str:
         """SQL of the cell at a position in standard notation, which each type is told from:
@@ -63,32 +104,56 @@ def read(
     given: Table,
     aside: Path,
     profile: Profile | None = None,
+    *,
+    lying: bool = False,
 ) -> Side:
     """Read ``given`` into the table ``name``; ``aside`` is a folder for what must be unpacked.
 
-    ``profile`` says how a file is to be read; without one its ending and first bytes do.
+    ``profile`` says how a file is to be read; without one its ending and first bytes do. ``lying``
+    leaves the rows of a clean CSV file where they are, until ``settle``.
     """
     if isinstance(given, Warehouse):
         return _read_cache(connection, name, given)
-    return _read_export(connection, name, given, aside, profile or Profile())
-
-
-def _read_export(
-    connection: duckdb.DuckDBPyConnection, name: str, given: str | Path, aside: Path,
-    profile: Profile,
-) -> Side:  # fmt: skip
-    found = reading.load(connection, f"{name}_rows", given, aside / name, profile)
+    profile = profile or Profile()
+    found = reading.load(connection, f"{name}_rows", given, aside / name, profile, lying=lying)
     target = found.target
     if not target.columns:
         raise BadInput(f"{found.source} holds no row")
     target.show(name)
-    places = Places(connection, found, profile.limits)
-    cells = {at: f"c{at}" for at in range(len(target.columns)) if target.rule(at).rewrites}
-    types = {column: _COMPARED.get(rule.kind, "text") for column, rule in profile.rules.items()}
-    counted = suspicions.counts(found.source, found.rows + len(found.bad), profile.last_rows)
-    warnings = [*found.warnings, *counted]
-    return Side(name, found.source, target.columns, found.rows, found.bad, warnings,
-                types=types, cells=cells, places=places)  # fmt: skip
+    side = Side(name, found.source, target.columns, found.rows, found.bad, found.warnings)
+    side.places = Places(connection, found, profile.limits)
+    side.cells = {at: f"c{at}" for at in range(len(target.columns)) if target.rule(at).rewrites}
+    side.types = {name: _COMPARED.get(rule.kind, "text") for name, rule in profile.rules.items()}
+    side.last_rows = profile.last_rows
+    if target.lies:
+        _leave(connection, side, found)
+    return side
+
+
+def _leave(connection: duckdb.DuckDBPyConnection, side: Side, found: Reading) -> None:
+    text = found.files[0].text
+    if text is None:
+        raise NotAsItLies
+    side.lies, side.stamped, side.rows = found, Stamped.of(text.path), _rows_about(text.path)
+    connection.execute(f"set variable {side.name}_header = $1", [side.columns[0]])
+
+
+def _rows_about(path: Path) -> int:
+    """How many lines a text has if all are like the first ones."""
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    return head.count(b"\n") * path.stat().st_size // max(1, len(head))
+
+
+def settle(connection: duckdb.DuckDBPyConnection, side: Side) -> None:
+    """Take account of the rows of a side that lies, once all of it was read. Raises NotAsItLies
+    where it must be read in another way."""
+    if side.lies is None:
+        return
+    file, target = side.lies.files[0], side.lies.target
+    if file.text is None or file.found is None:
+        raise NotAsItLies
+    side.bad += delimited.require_as_written(connection, file.text, file.found, target).bad
 
 
 def _read_cache(connection: duckdb.DuckDBPyConnection, name: str, warehouse: Warehouse) -> Side:
@@ -137,7 +202,7 @@ def _from_frame(
 ) -> Side:
     columns = frame.columns
     frame = frame.rename({column: f"r{at}" for at, column in enumerate(columns)})
-    frame = frame.with_columns(in_flight=polars.lit(False)).with_row_index("n", offset=1)
+    frame = frame.with_row_index("n", offset=1)
     connection.register("given", frame)
     connection.execute(f"create table {name}_rows as select * from given")  # noqa: S608 - our name
     connection.execute(f"create view {name} as from {name}_rows")

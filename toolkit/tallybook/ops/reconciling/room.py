@@ -25,6 +25,9 @@ _MADE: Final = """
     select 'view', view_name from duckdb_views() where not internal
     union all
     select 'table', table_name from duckdb_tables()"""
+# DuckDB takes a CSV file for a few rows, and would keep all of it to look up a few keys: what is
+# kept for a join stands on its right in every statement.
+_GUESSING: Final = "join_order,build_side_probe_side"
 _FULL = ("no space left", "max_temp_directory_size", "disk full", "could not write")
 _TOO_LITTLE: Final = (
     "the memory that this comparison may use is too little for it; give it more (--memory, or "
@@ -59,6 +62,15 @@ class Room:
     def close(self) -> None:
         """Forget everything; the folder goes."""
         self._closed()
+
+    def spare_memory(self) -> None:
+        """Leave room for what reads a CSV file: DuckDB would fill all memory with keys before it
+        sets some of them aside."""
+        self.connection.execute(
+            "set variable third = "
+            "parse_formatted_bytes(current_setting('memory_limit')) // 3 // 1024 || 'KiB'"
+        )
+        self.connection.execute("set operator_memory_limit = getvariable('third')")
 
     def set(self, variables: Mapping[str, object]) -> None:
         """Variables of DuckDB, which rules are told in: nothing of theirs becomes SQL."""
@@ -136,6 +148,7 @@ def _connected(spill: Path, limit: str) -> duckdb.DuckDBPyConnection:
     except duckdb.Error as error:
         words = str(error).splitlines()[0]
         raise BadInput(f"memory {limit!r}: {words}; write it like 2GB or 800MB") from None
+    connection.execute(f"set disabled_optimizers = '{_GUESSING}'")
     for macros in ("typing_cells", "comparing_cells"):
         connection.execute(statements.model(macros))
     return connection

@@ -31,9 +31,7 @@ def read(connection: duckdb.DuckDBPyConnection, name: str, given: InMemory) -> S
     connection.register("given", _numbered(reader, len(columns)))
     cells = ", ".join(f"cast(r{at} as varchar) as r{at}" for at in range(len(columns)))
     try:
-        connection.execute(
-            f"create table {name}_rows as select n, false as in_flight, {cells} from given"  # noqa: S608 - positions
-        )
+        connection.execute(f"create table {name}_rows as select n, {cells} from given")  # noqa: S608 - positions
         connection.execute(f"create view {name} as from {name}_rows")
     finally:
         connection.unregister("given")
