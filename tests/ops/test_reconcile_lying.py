@@ -11,7 +11,8 @@ import pytest
 from tallybook import ops
 from tallybook.errors import IncompleteInput
 from tallybook.ops.exports.target import Target
-from tallybook.ops.reconciling import Reconciliation, reconcile
+from tallybook.ops.reconciling import Reconciliation, reconcile, room
+from tallybook.ops.reconciling import compare as compare_
 
 MANY = 60_000
 WIDE = "x" * 150
@@ -69,6 +70,28 @@ def test_a_bad_row_is_told_with_its_line_and_the_others_are_compared(
         assert found.statuses["match"] == 1
         assert (found.rows_local, found.rows_cloud) == (3, 3)
     assert copies == []
+
+
+def test_a_bad_row_is_told_once_where_the_file_is_read_in_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compare_, "_ROWS_AT_ONCE", 2)
+    text = table(["1,a", "2", "3,c", "4,d", "5,e"])
+    with compare(tmp_path, text, text) as found:
+        assert found.unreadable.select("side", "line").rows() == [("local", 3), ("cloud", 3)]
+        assert (found.rows_local, found.statuses["match"]) == (5, 4)
+
+
+def test_progress_follows_the_bytes_of_a_file_that_duckdb_takes_for_a_few_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "_PERIOD_S", 0.001)
+    text = table([f"{at},{WIDE}" for at in range(MANY)])
+    told: list[tuple[str, int, int]] = []
+    compare(tmp_path, text, text, progress=lambda *how: told.append(how)).close()
+    hundredths = [done for stage, done, _ in told if stage == "comparing"]
+    assert hundredths == sorted(hundredths)
+    assert {done for done in hundredths if 10 < done < 70}
 
 
 def test_a_row_numbered_behind_a_bad_one_has_its_own_line(tmp_path: Path) -> None:

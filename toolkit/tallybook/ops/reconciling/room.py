@@ -21,6 +21,7 @@ from tallybook.ops.interrupts import interruptible
 MEMORY: Final = "1200MB"
 Progress = Callable[[str, int, int], None]
 _PERIOD_S: Final = 0.2
+_READING: Final = 70  # percent of a statement that are done when its files are read
 _MADE: Final = """
     select 'view', view_name from duckdb_views() where not internal
     union all
@@ -77,10 +78,13 @@ class Room:
         for name, value in variables.items():
             self.connection.execute(f"set variable {name} = $1", [value])
 
-    def run(self, statement: str, stage: str = "", part: int = 0, parts: int = 1) -> None:
+    def run(
+        self, statement: str, stage: str = "", part: int = 0, parts: int = 1, reads: int = 0
+    ) -> None:
         """Run a statement that may take long; ``stage`` is what it does, in words, of which it is
-        the ``part`` counted from 0."""
-        with self.checked(), self._shown(stage, part, parts):
+        the ``part`` counted from 0. ``reads`` is how many bytes of files it reads, where DuckDB
+        does not know how far it is."""
+        with self.checked(), self._shown(stage, part, parts, reads):
             self.connection.execute(statement)
 
     def all(self, statement: str) -> list[tuple[Any, ...]]:
@@ -121,18 +125,22 @@ class Room:
             raise
 
     @contextmanager
-    def _shown(self, stage: str, part: int, parts: int) -> Iterator[None]:
+    def _shown(self, stage: str, part: int, parts: int, reads: int) -> Iterator[None]:
         """Tell how far a stage is, in hundredths, while a statement of it runs."""
         tell = self._progress
         if not (tell and stage):
             yield
             return
-        done = threading.Event()
+        done, before = threading.Event(), _bytes_read()
 
         def show(percent: float) -> None:
             tell(stage, int(100 * part + percent) // parts, 100)
 
-        watch = threading.Thread(target=_watch, args=(self.connection, show, done), daemon=True)
+        def far() -> float:
+            share = min(1, (_bytes_read() - before) / reads) if reads else 0
+            return max(self.connection.query_progress(), _READING * share)
+
+        watch = threading.Thread(target=_watch, args=(far, show, done), daemon=True)
         watch.start()
         try:
             yield
@@ -154,11 +162,18 @@ def _connected(spill: Path, limit: str) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _watch(
-    connection: duckdb.DuckDBPyConnection, show: Callable[[float], None], done: threading.Event
-) -> None:
+def _watch(far: Callable[[], float], show: Callable[[float], None], done: threading.Event) -> None:
     while not done.wait(_PERIOD_S):
-        show(max(0, min(99, connection.query_progress())))
+        show(max(0, min(99, far())))
+
+
+def _bytes_read() -> int:
+    """How many bytes this process has read, as the kernel counts them; 0 where it does not say."""
+    try:
+        counted = Path("/proc/self/io").read_text("ascii")
+    except OSError:
+        return 0
+    return int(counted.partition("rchar: ")[2].partition("\n")[0])
 
 
 def _leave(connection: duckdb.DuckDBPyConnection, folder: TemporaryDirectory[str]) -> None:
