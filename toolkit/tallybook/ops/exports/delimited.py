@@ -80,7 +80,7 @@ def leave(
     connection: duckdb.DuckDBPyConnection, text: Text, found: Found, target: Target, limits: Limits
 ) -> bool:
     """Leave the rows of a text where they lie, if one look says that DuckDB reads it as it is
-    written; ``require_as_written`` says it once all of it was read."""
+    written; ``settle`` says it once all of it was read."""
     if not _is_plain(text, found):
         return False
     target.need(found.columns)
@@ -90,11 +90,11 @@ def leave(
     return True
 
 
-def require_as_written(
+def settle(
     connection: duckdb.DuckDBPyConnection, text: Text, found: Found, target: Target
 ) -> Taken:
-    """What became of the rows of a text that was left where it lies, after the first question that
-    read all of it. Raises NotAsItLies where DuckDB met what it cannot be trusted with."""
+    """What became of the rows of a text that was left where it lies, once a question read all of
+    it. Raises NotAsItLies where DuckDB met what it cannot be trusted with."""
     taken = _rejected(connection, text, found, target)
     if taken is None:
         raise NotAsItLies

@@ -47,7 +47,7 @@ def load(
 ) -> Reading:
     """Read the export at ``given`` into the table ``name``; ``aside`` takes what must be unpacked.
 
-    ``lying`` leaves the rows of one clean CSV file where they are: see ``Reading.require_sound``.
+    ``lying`` leaves the rows of one clean CSV file where they are, for ``delimited.settle``.
     Raises BadInput for what is no such export, IncompleteInput where a part of it is missing, cut
     or damaged.
     """
@@ -127,7 +127,7 @@ class _Loader:
 
     def _take(self, part: Part) -> None:
         """The rows of one unpacked file."""
-        if self._target.lies:
+        if self._target.source:
             raise delimited.NotAsItLies
         head = formats.head(part)
         if what := kinds.foreign(head, part.path):
@@ -190,7 +190,7 @@ class _Loader:
             pinned = _headerless(pinned, self._listed.columns)
         found = file.found = dialects.find(text.name, text.path, pinned)
         self._reading.warnings += found.said
-        if self._lies(text, found):
+        if self._left(text, found):
             return
         taken = delimited.take(self._connection, text, found, self._target, self._profile.limits)
         self._reading.bad += taken.bad
@@ -199,7 +199,7 @@ class _Loader:
             if what != "blank line":
                 self._say(f"{text.name}: {what} {times:,} times; it was skipped")
 
-    def _lies(self, text: Text, found: dialects.Found) -> bool:
+    def _left(self, text: Text, found: dialects.Found) -> bool:
         """Whether the rows of a text could be left where they lie."""
         rules = (*self._reading.rules.values(), self._profile.every)
         if not self._lying or any(rule.rewrites for rule in rules):

@@ -62,7 +62,7 @@ class Target:
         self.columns: list[str] = []
         self.known: dict[str, int] = {}
         self.rows = 0
-        self.lies = ""
+        self.source = ""
         self._batch: list[tuple[int | None, int | None, Cells]] = []
         bad = ", bad struct(place integer, word varchar)[]" if typed else ""
         connection.execute(f"create table {name} (line bigint, byte bigint{bad})")
@@ -131,15 +131,15 @@ class Target:
     def leave(self, source: str) -> None:
         """Take the rows of ``source``, which has the text cells r0, … of all columns, but leave
         them where they lie: nothing is copied, and each question reads them again."""
-        self.lies = source
+        self.source = source
 
     def show(self, view: str) -> None:
         """A view of text: n, the number of a row from 1, and r0, …"""
         cells = "".join(f", r{at}" for at in range(len(self.columns)))
         cells += "".join(f", c{at}" for at in range(len(self.columns)) if self.rule(at).rewrites)
         number, source = "rowid + 1", self.name
-        if self.lies:  # one thread counts them as they come, which is the order of the file
-            number, source = "row_number() over ()", self.lies
+        if self.source:  # one thread counts them as they come, which is the order of the file
+            number, source = "row_number() over ()", self.source
         self._connection.execute(
             f"""
     create view {view} as

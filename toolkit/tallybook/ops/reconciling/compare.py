@@ -196,7 +196,8 @@ def _told(
     rows = {side: _rows(statuses, side) for side in SIDES}
     apart = hints.apart(local, cloud, rows, statuses)
     for side in (local, cloud):
-        side.warnings += suspicions.counts(side.source, rows[side.name], side.last_rows)
+        if side.places:
+            side.warnings += suspicions.counts(side.source, rows[side.name], side.last_rows)
         if side.stamped:
             side.stamped.require_same()
     warnings = hints.warnings(room, local, cloud, columns, statuses, apart)

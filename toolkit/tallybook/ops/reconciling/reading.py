@@ -59,7 +59,7 @@ class Side:
     of the row from 1.
 
     ``types`` has the type of each column that the profile of this side gives one. A CSV file that
-    ``lies`` where it is has been looked at only: ``rows`` is about right, and ``account`` says the
+    ``lies`` where it is has been looked at only: ``rows`` is about right, and ``settle`` says the
     rest once all of it was read.
     """
 
@@ -125,7 +125,7 @@ def read(
     side.cells = {at: f"c{at}" for at in range(len(target.columns)) if target.rule(at).rewrites}
     side.types = {name: _COMPARED.get(rule.kind, "text") for name, rule in profile.rules.items()}
     side.last_rows = profile.last_rows
-    if target.lies:
+    if target.source:
         _leave(connection, side, found)
     return side
 
@@ -153,7 +153,7 @@ def settle(connection: duckdb.DuckDBPyConnection, side: Side) -> None:
     file, target = side.lies.files[0], side.lies.target
     if file.text is None or file.found is None:
         raise NotAsItLies
-    side.bad += delimited.require_as_written(connection, file.text, file.found, target).bad
+    side.bad += delimited.settle(connection, file.text, file.found, target).bad
 
 
 def _read_cache(connection: duckdb.DuckDBPyConnection, name: str, warehouse: Warehouse) -> Side:
