@@ -59,3 +59,11 @@ def test_a_query_ends_also_where_the_thread_that_asked_does_not_look_for_signals
                 connection.execute(LONG)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+def test_an_interrupt_of_a_connection_that_was_just_closed_is_one_and_says_nothing() -> None:
+    connection = duckdb.connect()
+    with pytest.raises(KeyboardInterrupt), interruptible(connection):
+        connection.close()
+        os.kill(os.getpid(), signal.SIGINT)

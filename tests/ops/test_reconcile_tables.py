@@ -143,8 +143,11 @@ def test_a_folder_in_which_nothing_can_be_set_aside_is_refused(tmp_path: Path) -
 def test_an_interrupted_comparison_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plan, "keyed", lambda *_: LONG)
-    threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGINT]).start()
+    def interrupted(*_: object) -> str:
+        threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGINT]).start()
+        return LONG
+
+    monkeypatch.setattr(plan, "keyed", interrupted)
     with pytest.raises(KeyboardInterrupt):
         reconcile(TYPED, TYPED, key="id", out=tmp_path, progress=lambda *_: None)
     assert list(tmp_path.iterdir()) == []

@@ -7,7 +7,7 @@ waits for the others it may never look: so the query is interrupted as the signa
 import signal
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, suppress, nullcontext
 from threading import Thread, current_thread, main_thread
 
 import duckdb
@@ -54,4 +54,5 @@ def _heard(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 def _listen(heard: socket.socket, connection: duckdb.DuckDBPyConnection) -> None:
     while numbers := heard.recv(64):
         if signal.SIGINT in numbers:
-            connection.interrupt()
+            with suppress(duckdb.ConnectionException):  # closed: there is nothing to interrupt
+                connection.interrupt()
