@@ -7,7 +7,7 @@ waits for the others it may never look: so the query is interrupted as the signa
 import signal
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from threading import Thread, current_thread, main_thread
 
 import duckdb
