@@ -69,6 +69,40 @@ def test_a_line_that_is_too_long_is_set_apart_and_not_held(tmp_path: Path) -> No
     assert unreadable(path, limits={"row": "1MB"})[0][0] == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("e.ndjson", '{"id":"1","n":1}\n{"id":"2","n":2,"n":3}\n{"id":"3","n":3}\n', 2),
+        ("e.json", '[{"id":"1","n":1},\n{"id":"2","n":2,"n":3},\n{"id":"3","n":3}]', 2),
+        ("e.json", '{"n":0,"n":0,"all":[{"id":"1"},{"id":"2","n":2,"n":3},{"id":"3"}]}', None),
+    ],
+    ids=["lines", "array", "list of an object"],
+)
+def test_an_object_that_has_one_name_twice_is_no_row(
+    tmp_path: Path, name: str, text: str, line: int | None
+) -> None:
+    path = write(tmp_path / name, text)
+    bad = (line, None, "a name stands twice: 'n'", '{"id":"2","n":2,"n":3}')
+    assert unreadable(path) == [bad]
+    with reading(path) as export:
+        assert [row[0] for row in export.relation().fetchall()] == ["1", "3"]
+
+
+@pytest.mark.parametrize(
+    "held", ['{"x":1,"x":1}', '[0,{"x":1,"x":1}]', '{"y":{"x":1,"y":{},"x":1}}', '{"x":{},"x":[]}']
+)
+def test_a_name_that_stands_twice_inside_a_cell_is_told_too(tmp_path: Path, held: str) -> None:
+    text = f'{{"id":"1","a":{held}}}\n{{"id":"2","a":{{"x":{{"x":1}}}}}}\n'
+    bad = (1, None, "a name stands twice: 'x'", text.splitlines()[0])
+    assert unreadable(write(tmp_path / "e.ndjson", text)) == [bad]
+
+
+def test_an_object_that_has_its_list_of_rows_twice_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "e.json", '{"all":[{"a":1}],"all":[{"a":2}]}')
+    with pytest.raises(BadInput, match="the list 'all' stands twice"), reading(path):
+        pass
+
+
 def test_half_a_letter_makes_its_row_alone_unreadable(tmp_path: Path) -> None:
     path = write(tmp_path / "a.ndjson", '{"id":"\\ud800"}\n{"id":"b"}\n')
     ((line, _, reason, _),) = unreadable(path)

@@ -10,6 +10,7 @@ import pytest
 from import_steps import CSV, EVENT_HEAD, EVENTS, HEAD, at, imported, jobs, waits
 
 from tallybook import ops
+from tallybook.errors import BadInput
 from tallybook.ops import imports
 
 DAY = "2024-05-01T"
@@ -116,6 +117,46 @@ def test_rows_add_up_whatever_is_odd(tmp_path: Path) -> None:
     assert counts.rows == counts.jobs + counts.superseded + counts.left_out + counts.unreadable
     assert (counts.jobs, counts.left_out, counts.unreadable, counts.out_of_order) == (2, 1, 5, 1)
     assert [one.line for one in found.unreadable] == [3, 4, 5, 6, 8]
+
+
+_NESTED = """
+[read]
+format = "%s"
+[columns]
+id = "id"
+submit = "at.submit"
+status = "state"
+[status]
+pending = "queued"
+done = "ok"
+"""
+
+
+@pytest.mark.parametrize("format", ["ndjson", "json"])
+def test_an_object_that_has_one_name_twice_is_no_job(tmp_path: Path, format: str) -> None:
+    time = "2024-05-01T08:00:00Z"
+    rows = [
+        f'{{"id": "a", "at": {{"submit": "{time}"}}, "state": "queued"}}',
+        f'{{"id": "b", "at": {{"submit": "{time}"}}, "state": "queued", "state": "ok"}}',
+        f'{{"id": "c", "at": {{"submit": "{time}", "submit": ""}}, "state": "ok"}}',
+        f'{{"state": "ok", "id": "d", "at": {{"submit": "{time}"}}, "more": 1}}',
+    ]
+    text = "\n".join(rows) if format == "ndjson" else f"[{', '.join(rows)}]"
+    found = imported(tmp_path, text, _NESTED % format)
+    lines = [2, 3] if format == "ndjson" else [None, None]
+    assert [(one.line, one.reason) for one in found.unreadable] == [
+        (line, f"a name stands twice: {name!r}")
+        for line, name in zip(lines, ["state", "submit"], strict=True)
+    ]
+    assert (found.counts.rows, sorted(jobs(tmp_path / "book"))) == (4, ["a", "d"])
+
+
+def test_a_document_that_has_its_list_of_rows_twice_is_refused(tmp_path: Path) -> None:
+    row = '{"id": "a", "at": {"submit": "2024-05-01T08:00:00Z"}, "state": "ok"}'
+    text = f'{{"of": {{"all": [{row}], "all": [{row}]}}}}'
+    profile = (_NESTED % "json").replace("[columns]", 'each = "of.all"\n[columns]')
+    with pytest.raises(BadInput, match=r"log\.csv: 'all' stands twice in it"):
+        imported(tmp_path, text, profile)
 
 
 def test_a_cell_that_is_no_time_is_told_with_its_line_and_text(tmp_path: Path) -> None:

@@ -129,6 +129,9 @@ def test_damage_behind_the_instant_does_not_matter_to_it(
         (["--from", "no-time.csv"], "does not say when it was taken: give --covers"),
         (["--from", "twice.csv", "--covers", "2026-03-01T00:00:00Z"], "row 2: the key 'a' stands"),
         (["--from", "torn.ndjson", "--covers", "2026-03-01T00:00:00Z"], "row 2 is not JSON"),
+        (["--from", "again.ndjson", "--covers", "2026-03-01T00:00:00Z"], "row 1: a name stands"),
+        (["--from", "again.json", "--covers", "2026-03-01T00:00:00Z"], "row 2: a name stands"),
+        (["--from", "again.csv", "--covers", "2026-03-01T00:00:00Z"], "names a column twice: n"),
         (["--from", "keyless.ndjson", "--covers", "2026-03-01T00:00:00Z"], "no key; name its"),
         (["--covers", "2026-03-01T00:00:00Z"], "name one with --from"),
         (["--out", "twice.csv"], "is a file; name a folder"),
@@ -148,6 +151,9 @@ def test_bad_input_is_one_line_and_changes_nothing(
     Path("twice.csv").write_text("key,value\na,1\na,2\n")
     Path("torn.ndjson").write_text('{"key": "a", "value": 1}\n{"key"\n')
     Path("keyless.ndjson").write_text('{"id": "a", "value": 1}\n')
+    Path("again.ndjson").write_text('{"key": "a", "value": {"n": 1, "n": 2}}\n')
+    Path("again.json").write_text('[{"key": "b"}, {"key": "a", "n": 1, "n": 2}]')
+    Path("again.csv").write_text("key,n,n\na,1,2\n")
     before = files(tmp_path)
     assert main(["cache", "rebuild", "--book", "b", *words]) == 2
     error = capsys.readouterr().err

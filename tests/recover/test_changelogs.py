@@ -101,12 +101,14 @@ def test_a_line_that_is_no_change_is_named_and_takes_nothing_with_it(
         debezium("c", None, {"name": "no key"}),
         "[]",
         debezium("c", None, {"id": 2}),
+        debezium("c", None, {"id": 3}).replace('"id": 3', '"id": 3, "id": 4'),
     ]
     words = ("--profile", "debezium", "--key", "id")
     code, told, cache = folded(tmp_path, capsys, lines, *words)
     assert (code, sorted(cache)) == (4, ["shop.tea/1", "shop.tea/2"])
     reasons = [(bad["line"], bad["reason"]) for bad in told["bad"]]
-    assert [line for line, _ in reasons] == [2, 3, 4, 5]
+    assert [line for line, _ in reasons] == [2, 3, 4, 5, 7]
+    assert reasons[4][1] == "a name stands twice: 'id'"
     assert "op 'x' is not in the profile" in reasons[1][1]
     assert "no key column id" in reasons[2][1]
     assert main(["cache", "rebuild", "--from", str(tmp_path / "changes"), *words]) == 4

@@ -68,9 +68,19 @@ def test_a_value_that_was_here_before_is_not_taken_from_an_export_that_may_be_ol
     policy: str,
 ) -> None:
     assert decide(policy, difference("changed_in_cloud")).action == "take_export"
-    left = decide(policy, difference("changed_in_cloud", is_earlier=True))
+    left = decide(policy, difference("changed_in_cloud", may_be_older=True))
     assert left.action == "leave" and "--covers" in left.why
-    assert decide("server", difference("changed_in_cloud", is_earlier=True)).action == "take_export"
+    forced = decide("server", difference("changed_in_cloud", may_be_older=True))
+    assert forced.action == "take_export"
+
+
+@pytest.mark.parametrize("policy", ["last-write-wins", "merge"])
+def test_an_entry_is_not_deleted_for_an_export_that_may_be_older(policy: str) -> None:
+    assert decide(policy, difference("removed_in_cloud", "only_local")).action == "delete"
+    left = decide(policy, difference("removed_in_cloud", "only_local", may_be_older=True))
+    assert left == ("leave", "nothing says until when the export is: give --covers")
+    forced = decide("server", difference("removed_in_cloud", "only_local", may_be_older=True))
+    assert forced.action == "delete"
 
 
 @pytest.mark.parametrize(
@@ -201,21 +211,38 @@ def test_each_action_is_an_event_and_the_plan_names_its_steps(world: World) -> N
     assert dead.idempotency_key == "dead-1", "the cloud may have seen it under its own key"
 
 
-def test_an_export_of_unknown_cover_takes_no_later_delivery_back(tmp_path: Path) -> None:
-    made = World(tmp_path, 0)
-    made.write("later", 1)
-    made.write("other", 1)
+def overtaken(root: Path) -> tuple[World, Path]:
+    """A world that went on after its export, which no longer says what it covers: a key written
+    again, one made, and both delivered; two others were changed and removed in the cloud."""
+    made = World(root, 0)
+    for key in ("later", "changed", "gone"):
+        made.write(key, 1)
     made.deliver()
-    made.tamper("other", 7)
+    made.tamper("changed", 7)
+    made.tamper("gone", None)
     export = made.export("e")
     made.write("later", 2)
+    made.write("made", 1)
     made.deliver()
     made.covers = ""
+    return made, export
+
+
+def test_an_export_of_unknown_cover_takes_no_later_delivery_back(tmp_path: Path) -> None:
+    made, export = overtaken(tmp_path)
     _, plan = made.plan(export, "last-write-wins")
-    assert {one.key: one.action for one in plan.actions} == {
-        "later": "leave",
-        "other": "take_export",
-    }
+    left = dict.fromkeys(("gone", "later", "made"), "leave")
+    assert {one.key: one.action for one in plan.actions} == {"changed": "take_export"} | left
+    assert all("delete" in one.choices for one in plan.actions if one.key in ("gone", "made"))
+
+
+def test_who_forces_the_side_of_the_cloud_deletes_also_for_an_export_of_unknown_cover(
+    tmp_path: Path,
+) -> None:
+    made, export = overtaken(tmp_path)
+    _, plan = made.plan(export, "server")
+    deleted = {one.key for one in plan.actions if one.action == "delete"}
+    assert deleted == {"gone", "made"}
 
 
 def test_a_dry_run_says_what_would_be_done_and_changes_nothing(world: World) -> None:

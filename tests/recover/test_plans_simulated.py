@@ -53,12 +53,27 @@ def check_repair(world: World, policy: str) -> None:
     assert policy == "last-write-wins" or not left
 
 
+def check_uncovered(world: World, export: Path) -> None:
+    """Where nothing says what the export covers, no key that only moved here loses its value."""
+    world.covers = None
+    _, plan = world.plan(export, "last-write-wins")
+    actions = {one.key: one.action for one in plan.actions}
+    assert "delete" not in actions.values()
+    taken = [key for key, action in actions.items() if action == "take_export"]
+    kept = {entry.key for entry in world.book.entries(10_000)}
+    touched = {key for key, facts in world.facts.items() if any(not fact.here for fact in facts)}
+    twice = {key for key, facts in world.facts.items() if any(f.name == "twice" for f in facts)}
+    assert kept.intersection(taken) <= touched | twice
+
+
 def live(root: Path, seed: int, *, repaired: bool) -> None:
-    """One world, explained and, where asked for, repaired."""
+    """One world, explained and repaired, or planned for with no word of what its export covers."""
     world, export = lived(root, seed)
     check_causes(world, export)
     if repaired:
         check_repair(world, "server" if seed % 2 else "last-write-wins")
+    else:
+        check_uncovered(world, export)
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -53,7 +53,9 @@ def test_it_finds_each_cause_and_a_dry_run_changes_nothing(world: tuple[Path, Pa
     assert found["extra"] == {"added", "forgotten", "uncached"}
     (changed,) = [one for one in tried.answer.findings if one["kind"] == "changed"]
     assert "dead: 1 row" in changed["evidence"]
-    assert tried.shown["act"].words == "nothing was changed; 9 keys would be repaired"
+    assert tried.shown["act"].words == "nothing was changed; 8 keys would be repaired"
+    plan = {row["key"]: row for row in tried.shown["plan"].table.to_dicts()}
+    assert plan["removed"]["action"] == "leave" and "--covers" in plan["removed"]["why"]
     assert tried.shown["after"].is_empty()
     assert "nothing to take back" in tried.shown["undo"]
     assert digests(world[0]) == before

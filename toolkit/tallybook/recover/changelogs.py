@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 
+from tallybook import doubled
 from tallybook.errors import BadInput
 from tallybook.ids import parity
 from tallybook.recover.evidence import BadPlace
@@ -82,8 +83,11 @@ class ChangedCache:
             return
         try:
             change = orjson.loads(line)
-        except orjson.JSONDecodeError as error:
-            raise _Refused(f"not JSON: {error.msg}") from None
+            again = doubled.read_again(line, change)
+        except (orjson.JSONDecodeError, RecursionError) as error:
+            raise _Refused(f"not JSON: {getattr(error, 'msg', error)}") from None
+        if reason := doubled.reason(again):
+            raise _Refused(reason)
         if change is None:
             self.skipped += 1  # a tombstone, for the log's own compaction
             return

@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 
+from tallybook import doubled
 from tallybook.entry import Entry
 from tallybook.errors import BadInput
 from tallybook.event import Event
@@ -101,7 +102,11 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
 
 def _csv(path: Path, delimiter: str) -> Iterator[dict[str, Any]]:
     with path.open(encoding="utf-8-sig", newline="") as file:
-        for number, cells in enumerate(csv.DictReader(file, delimiter=delimiter), 1):
+        reader = csv.DictReader(file, delimiter=delimiter)
+        names = reader.fieldnames or ()
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise BadInput(f"{path} names a column twice: {', '.join(twice)}")
+        for number, cells in enumerate(reader, 1):
             if None in cells or None in cells.values():
                 raise BadInput(f"{path} row {number}: it has not as many cells as the header")
             told: dict[str, Any] = {name: cell or None for name, cell in cells.items()}
@@ -116,7 +121,9 @@ def _json(path: Path, *, is_array: bool) -> Iterator[dict[str, Any]]:
         raise BadInput(f"{path} is empty")
     found: Iterable[Any]
     if is_array:
-        found = _parsed(text, str(path))
+        found, again = _read(text, str(path))
+        for number, row in enumerate(again or (), 1):
+            _require_once(row, f"{path} row {number}")
     else:
         lines = (line for line in text.split(b"\n") if line.strip())
         found = (_parsed(line, f"{path} row {at}") for at, line in enumerate(lines, 1))
@@ -127,10 +134,24 @@ def _json(path: Path, *, is_array: bool) -> Iterator[dict[str, Any]]:
 
 
 def _parsed(text: str | bytes, where: str) -> Any:
+    found, again = _read(text, where)
+    _require_once(again, where)
+    return found
+
+
+def _read(text: str | bytes, where: str) -> tuple[Any, Any]:
+    """The value of a text, and what ``doubled.read_again`` says of it."""
+    raw = text.encode() if isinstance(text, str) else text
     try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError as error:
-        raise BadInput(f"{where} is not JSON: {error.msg}") from None
+        found = orjson.loads(raw)
+        return found, doubled.read_again(raw, found)
+    except (orjson.JSONDecodeError, RecursionError) as error:
+        raise BadInput(f"{where} is not JSON: {getattr(error, 'msg', error)}") from None
+
+
+def _require_once(value: Any, where: str) -> None:
+    if reason := doubled.reason(value):
+        raise BadInput(f"{where}: {reason}")
 
 
 def _parquet(path: Path) -> Iterator[dict[str, Any]]:

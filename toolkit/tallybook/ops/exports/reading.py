@@ -12,6 +12,7 @@ from tallybook.ops.exports import (
     copied,
     delimited,
     dialects,
+    documents,
     fitting,
     formats,
     jsons,
@@ -214,9 +215,9 @@ class _Loader:
             return
         try:
             each, said = self._profile.dialect.each, list[str]()
-            self._add(text, rows(jsons.document(text.path, largest, each, said)))
+            self._add(text, rows(documents.document(text.path, largest, each, said)))
             self._reading.warnings += [f"{text.name}: {words}" for words in said]
-        except jsons.CutShort as error:
+        except documents.CutShort as error:
             raise IncompleteInput(f"{text.name} is cut: {error}") from None
         except ValueError as error:
             raise BadInput(f"{text.name} is no JSON: {error}") from None

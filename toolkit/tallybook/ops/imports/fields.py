@@ -4,8 +4,10 @@ The select is put together from names of our own and numbers alone; names of col
 words of the user are parameters.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 from tallybook.errors import BadInput
@@ -16,18 +18,26 @@ TEXTS = (
     "id", "topic", "worker", "status", "event", "correlation_id", "error", "attempt",
     "submit", "start", "end", "wait", "run", "until", "at",
 )  # fmt: skip
+_STEP = re.compile(r'(?:"[^"]*"|[^."])+')
 _TIMES = ("submit", "start", "end", "wait", "run", "until", "at")
 
 
-# Text that is no JSON object is kept as `unread`; nothing is cast that was not checked.
+# Text that is no JSON object is kept as `unread`; nothing is cast that was not checked. An object
+# with one name twice has lost a value to any reader; the usual names are known to stand once.
 _DOCUMENTS = """
-    select doc, unread, json_extract_string(doc, $paths) as cells
+    select
+        doc,
+        json_extract_string(doc, $paths) as cells,
+        coalesce(unread, case
+            when not list_contains(getvariable('usual_names'), json_keys(doc, $objects))
+                then named_twice(json_keys(doc, $objects))
+        end) as unread
     from (
         select
             case when json_valid(line) then case when json_type(line) = 'OBJECT' then line end end
                 as doc,
-            case when not json_valid(line) then line
-                when json_type(line) <> 'OBJECT' then line end as unread
+            case when not json_valid(line) or json_type(line) <> 'OBJECT'
+                then 'not a JSON object: ' || left(line, 80) end as unread
         from {reader}
         where line is not null and ($comment = '' or not starts_with(line, $comment))
     )
@@ -86,8 +96,17 @@ def _require(place: str, part: Sequence[str], found: Mapping[str, str], text: Te
         raise BadInput(f"{place}: {text.source} has no column {wanted[0]!r}; it has {there}")
 
 
+def objects(names: Sequence[str]) -> list[str]:
+    """The JSON paths of the objects on the way to the values at these paths."""
+    steps = [_STEP.findall(name.removesuffix("?")) for name in names]
+    plain = [list(takewhile(lambda step: "*" not in step, one[:-1])) for one in steps]
+    ways = [".".join(["$", *one[:at]]) for one in plain for at in range(len(one) + 1)]
+    return list(dict.fromkeys(["$", *ways]))
+
+
 def _paths(names: Sequence[str], made: Select) -> Mapping[str, str]:
     """JSON paths, asked for together; one with a star finds the first value that fits."""
+    made.params["objects"] = objects(names)
     plain = [name for name in names if "*" not in name]
     made.params["paths"] = ["$." + name.removesuffix("?") for name in plain] or ["$"]
     found = {name: f"cells[{at}]" for at, name in enumerate(plain, 1)}

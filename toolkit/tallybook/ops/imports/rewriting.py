@@ -8,6 +8,8 @@ from typing import Any
 
 import orjson
 
+from tallybook import doubled
+from tallybook.doubled import Twice
 from tallybook.errors import BadInput
 from tallybook.ops.imports.profile import Reading
 from tallybook.ops.imports.texts import SHOWN, BadRow, Text, is_remark
@@ -40,21 +42,35 @@ def from_blanks(plain: Path, reading: Reading, aside: Path) -> tuple[Path, list[
 
 def from_document(path: Path, plain: Path, reading: Reading, aside: Path) -> Text:
     """The rows of one JSON document: a list, or the values of an object, or that object."""
+    raw = plain.read_bytes().removeprefix(b"\xef\xbb\xbf")
     try:
-        document = orjson.loads(plain.read_bytes().removeprefix(b"\xef\xbb\xbf"))
+        document = orjson.loads(raw)
+        again = doubled.read_again(raw, document)
     except (orjson.JSONDecodeError, RecursionError) as error:
         raise BadInput(f"{path} is no JSON document: {error}") from None
-    rows = list(_each(document, reading.each))
-    bad = [BadRow(path.name, None, "not a JSON object", repr(row)[:SHOWN])
-           for row in rows if not isinstance(row, dict)]  # fmt: skip
-    text = _written(path, aside, reading, ((0, row) for row in rows if isinstance(row, dict)))
-    text.bad, text.lines = bad, None
+    rows = list(_each(path, document, reading.each))
+    looked = rows if again is None else list(_each(path, again, reading.each))
+    reasons = [_reason(row, is_plain=again is None) for row in looked]
+    told = list(zip(rows, reasons, strict=True))
+    text = _written(path, aside, reading, ((0, row) for row, reason in told if not reason))
+    text.bad = [BadRow(path.name, None, why, repr(row)[:SHOWN]) for row, why in told if why]
+    text.lines = None
     return text
 
 
-def _each(document: Any, each: str) -> Iterator[Any]:
-    """The rows at the path ``each``; a document that has no such place is one row itself."""
+def _reason(row: Any, *, is_plain: bool) -> str:
+    """Why a value of a document is no row; in a plain one no object has a name twice."""
+    if not isinstance(row, dict):
+        return "not a JSON object"
+    return "" if is_plain else doubled.reason(row)
+
+
+def _each(path: Path, document: Any, each: str) -> Iterator[Any]:
+    """The rows at the place ``each``; a document that has no such place is one row itself. Raises
+    BadInput where that place stands twice, so that rows are hidden."""
     for step in each.split(".") if each else []:
+        if isinstance(document, Twice) and (step == "*" or step in document.names):
+            raise BadInput(f"{path}: {document.names[0]!r} stands twice in it")
         if step == "*" and isinstance(document, dict):
             document = list(document.values())
         elif isinstance(document, dict) and step in document:

@@ -155,11 +155,16 @@ def _difference(row: Mapping[str, Any], sides: Sides) -> tuple[Difference, dict[
         moved_at=to_text(row["moved_at"]) if row["moved_at"] else "",
         cloud_moved_at=_stamp(cells or {}),
         is_changed_since=bool(row["is_changed_since"]),
-        is_earlier=cloud is not None
-        and any(_has(fields(value), cloud) for value in sides.earlier.get(entry_key or "", ())),
+        may_be_older=not sides.is_covered and _may_be_older(cloud, entry_key, sides),
     )
     can = frozenset(name for name, may in _MAY.items() if may(one, row, sides))
     return replace(one, can=can), cloud if "take_export" in can else None
+
+
+def _may_be_older(cloud: Mapping[str, Any] | None, entry_key: str | None, sides: Sides) -> bool:
+    """Whether what an export has of a key is what it had before the last change here."""
+    earlier = sides.earlier.get(entry_key or "", ())
+    return cloud is None or any(_has(fields(value), cloud) for value in earlier)
 
 
 def _has(value: Mapping[str, Any], cells: Mapping[str, Any]) -> bool:

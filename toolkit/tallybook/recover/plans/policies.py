@@ -20,7 +20,12 @@ _MOVING = {
     "overdue": "its job is still open: look at the workers",
     "after_export": "changed here after what the export covers: take a newer export",
 }
-_EARLIER = "was here before, and the export may be older: say with --covers up to where it goes"
+_OLDER = {
+    "take_export": "was here before, and the export may be older: "
+    "say with --covers up to where it goes",
+    "delete": "nothing says until when the export is: give --covers",
+}
+_BY_HISTORY = ("last-write-wins", "merge")
 _CLOUD = ("changed_in_cloud", "removed_in_cloud", "added_in_cloud", "not_cached")
 _HERE = ("dead", "never_enqueued", "applied_twice")
 
@@ -38,8 +43,8 @@ class Difference:
 
     ``can`` are the actions that are possible, each with "" or, where it is not, absent; ``no`` says
     why one is not. Values are JSON objects or, of other values, ``{"value": …}``; None where the
-    side has none. ``base`` is the last value that both had. ``is_earlier``: the export's value is
-    one that was here before, and nobody said what the export covers.
+    side has none. ``base`` is the last value that both had. ``may_be_older``: nobody said what
+    the export covers, and it has no value, or one that was here before.
     """
 
     difference: str
@@ -54,7 +59,7 @@ class Difference:
     moved_at: str = ""
     cloud_moved_at: str | None = None
     is_changed_since: bool = False
-    is_earlier: bool = False
+    may_be_older: bool = False
 
 
 def decide(policy: str, one: Difference) -> Choice:
@@ -66,8 +71,8 @@ def decide(policy: str, one: Difference) -> Choice:
     if policy != "server" and one.cause == "unexplained":
         return Choice("leave", "nothing says who is right")
     choice = _RULES[policy](one)
-    if one.is_earlier and policy in ("last-write-wins", "merge") and choice.action == "take_export":
-        return Choice("leave", _EARLIER)
+    if one.may_be_older and policy in _BY_HISTORY and choice.action in _OLDER:
+        return Choice("leave", _OLDER[choice.action])
     return choice
 
 

@@ -22,8 +22,9 @@ _SAMPLE = 1000
 @dataclass(frozen=True, slots=True)
 class Sides:
     """What both sides have of the keys that differ, asked at once for all of them. ``is_cut``: rows
-    of the export cannot be read, so none that is missing there is known to be gone. ``earlier``:
-    the values that an entry had before, where nobody said what the export covers."""
+    of the export cannot be read, so none that is missing there is known to be gone. ``is_covered``:
+    somebody said what the export covers; else ``earlier`` has the values of entries before the
+    last."""
 
     key: tuple[str, ...]
     entries: Mapping[str, Any]
@@ -35,6 +36,7 @@ class Sides:
     topic: str | None
     named_by_key: bool
     is_cut: bool
+    is_covered: bool
 
     @classmethod
     def gather(
@@ -67,6 +69,7 @@ class Sides:
             topic=_topic(warehouse),
             named_by_key=_named_by_key(sample, found.key),
             is_cut=bool(found.statuses["unreadable_cloud"]),
+            is_covered=explained.cover is not None,
         )
 
     def entry_key(self, row: Mapping[str, Any]) -> str | None:

@@ -11,7 +11,7 @@ select
     start_us,
     until_us,
     case
-        when unread is not null then 'not a JSON object: ' || left(unread, 80)
+        when unread is not null then unread
         when at_us is null and "at" is not null then 'at: no time: ' || "at"
         when start_us is null and "start" is not null then 'start: no time: ' || "start"
         when until_us is null and until is not null then 'until: no time: ' || until

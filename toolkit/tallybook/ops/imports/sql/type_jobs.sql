@@ -11,7 +11,7 @@ select
     coalesce(end_us, coalesce(start_us, submit_us + wait_us) + run_us) as end_us,
     until_us,
     case
-        when unread is not null then 'not a JSON object: ' || left(unread, 80)
+        when unread is not null then unread
         when submit_us is null and submit is not null then 'submit: no time: ' || submit
         when start_us is null and "start" is not null then 'start: no time: ' || "start"
         when end_us is null and "end" is not null then 'end: no time: ' || "end"
