@@ -122,7 +122,7 @@ def test_a_time_axis_drops_no_label_between_two_others() -> None:
     line = drawing.altair_module().Chart(drawing.rows(frame)).mark_line()
     x = drawing.time_axis(frame, "at", "UTC")
     svg = ops.charts.show(drawing.dressed(line.encode(x=x).properties(width=720), "jobs")).svg
-    shown = re.findall(r">(\d\d-\d\d) 00:00<", svg)
+    shown = re.findall(r'opacity="1">(\d\d-\d\d) 00:00<', svg)
     assert shown == [f"{day:%m-%d}" for day in frame["at"]]
 
 
