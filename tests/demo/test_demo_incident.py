@@ -70,7 +70,7 @@ def test_the_leases_of_the_hung_workers_are_the_taken_ones(evening: Incident) ->
 def test_both_workers_that_hang_hold_a_lease_which_expires(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(generator, "_JOBS_PER_S", 0.2)
+    monkeypatch.setattr(generator, "_JOBS_PER_S", 0.05)
     answers = Answers.of(seed)
     generator.write(tmp_path / "book", answers)
     (log,) = (tmp_path / "book" / "log").glob("*.ndjson")
