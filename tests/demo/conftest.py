@@ -45,7 +45,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[int
 def _record(seed: int, root: Path) -> Recorded:
     options = ["--jobs", str(JOBS[seed]), "--seed", str(seed), "--dir", str(root), "--json"]
     run = subprocess.run(
-        [sys.executable, "-m", "tallybook.cli.main", "demo", *options],
+        [sys.executable, "-m", "tallybook", "demo", *options],
         cwd=root.parent,
         capture_output=True,
         text=True,

@@ -66,6 +66,18 @@ def test_the_leases_of_the_hung_workers_are_the_taken_ones(evening: Incident) ->
     assert not set(seen) & set(answers.hung_workers) and len(seen) == 8
 
 
+@pytest.mark.parametrize("seed", range(20, 40))
+def test_both_workers_that_hang_hold_a_lease_which_expires(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(generator, "_JOBS_PER_S", 0.05)
+    answers = Answers.of(seed)
+    generator.write(tmp_path / "book", answers)
+    (log,) = (tmp_path / "book" / "log").glob("*.ndjson")
+    lines = [line for line in log.read_bytes().splitlines() if b"job.lease_expired" in line]
+    assert {json.loads(line)["worker"] for line in lines} == set(answers.hung_workers)
+
+
 def test_a_seed_is_an_evening_and_another_one_another(tmp_path: Path) -> None:
     assert Answers.of(3) == Answers.of(3) != Answers.of(4)
     for seed in range(50):

@@ -62,7 +62,7 @@ def _processes_of(folder: Path) -> list[int]:
 def test_no_process_is_left_when_the_demo_is_ended(tmp_path, number, code):
     root = tmp_path / "work"
     demo = subprocess.Popen(
-        [sys.executable, "-m", "tallybook.cli.main", "demo", "--jobs", "500", "--dir", str(root)],
+        [sys.executable, "-m", "tallybook", "demo", "--jobs", "500", "--dir", str(root)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -86,7 +86,7 @@ def test_no_process_is_left_when_the_demo_is_ended(tmp_path, number, code):
 )
 def test_what_cannot_be_used_is_one_line_with_exit_code_2(tmp_path, options, word):
     run = subprocess.run(
-        [sys.executable, "-m", "tallybook.cli.main", "demo", *options],
+        [sys.executable, "-m", "tallybook", "demo", *options],
         cwd=tmp_path,
         capture_output=True,
         text=True,

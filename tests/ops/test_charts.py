@@ -116,6 +116,16 @@ def test_a_time_axis_has_ticks_within_a_second(took: int, shown: list[str]) -> N
     assert set(shown) <= set(ticks) and 4 <= len(ticks) <= 9, ticks
 
 
+def test_a_time_axis_drops_no_label_between_two_others() -> None:
+    days = polars.datetime_range(START.replace(hour=0), interval="1d", end=START + timedelta(7))
+    frame = polars.select(at=days)
+    line = drawing.altair_module().Chart(drawing.rows(frame)).mark_line()
+    x = drawing.time_axis(frame, "at", "UTC")
+    svg = ops.charts.show(drawing.dressed(line.encode(x=x).properties(width=720), "jobs")).svg
+    shown = re.findall(r'opacity="1">(\d\d-\d\d) 00:00<', svg)
+    assert shown == [f"{day:%m-%d}" for day in frame["at"]]
+
+
 @pytest.mark.parametrize("name", sorted({*OF_A_BOOK} - {"growth"}))
 def test_a_chart_of_nothing_says_why(tmp_path: Path, name: str) -> None:
     Log(tmp_path)

@@ -102,6 +102,15 @@ def test_a_frame_that_names_a_column_twice_or_has_none_is_refused() -> None:
         reconcile(polars.DataFrame(), good, key="id")
 
 
+@pytest.mark.parametrize(("side", "other"), [("local", {"id": [1]}), ("cloud", None)])
+def test_what_is_no_table_is_a_type_error_that_says_what_is_taken(side: str, other: Any) -> None:
+    good = polars.DataFrame({"id": ["1"]})
+    sides = (other, good) if side == "local" else (good, other)
+    said = rf"{side} side is a (dict|NoneType): give a path, a Polars .*pandas frame.* give pol"
+    with pytest.raises(TypeError, match=said):
+        reconcile(*sides, key="id")
+
+
 WIDE = polars.DataFrame({"id": [f"{n:080}" for n in range(100_000)]}).with_columns(
     x=polars.col("id")
 )

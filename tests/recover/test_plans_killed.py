@@ -117,7 +117,7 @@ def test_the_command_that_was_killed_goes_on_when_it_is_given_again(
     place: tuple[Path, Path],
 ) -> None:
     book, plan = place
-    words = [sys.executable, "-m", "tallybook.cli.main", "plan", "apply", str(plan)]
+    words = [sys.executable, "-m", "tallybook", "plan", "apply", str(plan)]
     command = [*words, "--book", str(book)]
     armed = os.environ | environment(crash_at("after_append"))
     ended = subprocess.run(command, env=armed, capture_output=True, check=False)

@@ -50,6 +50,14 @@ COLOURED = """
   return coloured;
 }
 """
+WRAPPED = """
+(panel) => [...panel.querySelectorAll('.tallybook-table td:not(.long), .tallybook-answer .id')]
+  .filter((cell) => {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    return new Set([...range.getClientRects()].map((line) => line.top)).size > 1;
+  }).map((cell) => cell.innerText)
+"""
 CHARTS = {"capacity": 3, "cache_history": 2, "reconcile_explore": 2, "sql": 0}
 
 
@@ -207,7 +215,8 @@ def test_each_notebook_opens_runs_and_draws_with_no_network(
     images = page.locator(f"{CURRENT} .jp-RenderedSVG img").all()
     assert len(images) == CHARTS[name]
     assert all(image.evaluate(COLOURED) > 200 for image in images)
-    assert page.locator(f"{CURRENT} .jp-OutputArea table").count() >= 2
+    assert page.locator(f"{CURRENT} .tallybook-table table").count() >= 2
+    assert page.locator(CURRENT).evaluate(WRAPPED) == []
     assert not page.locator(ERRORS).count()
     assert refused == []
 

@@ -177,7 +177,7 @@ def test_a_target_that_cannot_be_used_is_named_by_line_and_reference_alone(
     monkeypatch.setenv("TARGET", holds)
     rules = Alerts((reference,), line=7)
     with pytest.raises(BadInput) as refused:
-        alerts.require([planned(rules)], Path("runbooks.toml"))
+        alerts.require({"night": rules}, Path("runbooks.toml"))
     line = str(refused.value)
     assert line.startswith("runbooks.toml line 7: [alerts.night] targets: ") and said in line
     assert SECRET not in line and "\n" not in line

@@ -196,3 +196,13 @@ def test_without_a_schedule_it_says_which_file_has_none(
     (book.parent / "runbooks" / "runbooks.toml").unlink()
     assert main(["runbook", "schedule"]) == 2
     assert "runbooks/runbooks.toml has no [[schedule]]" in capsys.readouterr().err
+
+
+def test_a_target_that_cannot_be_used_is_told_where_nothing_is_scheduled_yet(
+    book: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = book.parent / "runbooks" / "runbooks.toml"
+    file.write_text('[alerts.night]\ntargets = ["env:NO_SUCH_URL"]\n')
+    assert main(["runbook", "schedule"]) == 2
+    said = "runbooks.toml line 1: [alerts.night] targets: the secret env:NO_SUCH_URL"
+    assert said in capsys.readouterr().err

@@ -13,13 +13,9 @@
 before it is used.
 """
 
-from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
 __version__ = "0.1.0"
 
+TYPE_CHECKING = False  # type checkers know the name; Ctrl-C while `typing` loads: a traceback
 if TYPE_CHECKING:
     from tallybook.book import Book
     from tallybook.errors import NotReached, Permanent, Retry, Snooze, TallybookError
@@ -47,7 +43,9 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
     if name in _PLACES:
         return getattr(import_module(_PLACES[name]), name)
     raise AttributeError(f"module 'tallybook' has no attribute {name!r}")

@@ -188,7 +188,3 @@ def _unexpected(error: Exception) -> int:
         "TALLYBOOK_DEBUG=1 shows the traceback\n"
     )
     return FAILURE
-
-
-if __name__ == "__main__":
-    sys.exit(main())

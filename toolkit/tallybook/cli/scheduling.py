@@ -48,13 +48,14 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Keep the schedule, or answer with times, a run or definitions."""
-    from tallybook.runbook import schedule, settings
+    from tallybook.runbook import alerts, schedule, settings
 
     known = settings.load()
     plan = schedule.planned(known)
     if args.parallel < 1:
         raise BadInput("--parallel: write 1 or more")
     if not plan:
+        alerts.require(known.alerts, known.path)
         raise BadInput(f"nothing is scheduled: {known.path} has no [[schedule]]")
     if args.to and not args.print:
         raise BadInput("--to says where the files of --print go; add --print KIND")
@@ -117,7 +118,9 @@ def _listening(plan: list[Planned], path: Path, out: Path) -> Iterator[Listener]
     """Who is told: whoever reads standard output, and the alerts of the entries."""
     from tallybook.runbook import alerts
 
-    if not alerts.require(plan, path):
+    known = {name: rules for one in plan for name, rules in one.alerts.items()}
+    alerts.require(known, path)
+    if not known:
         yield _Lines()
         return
     time = clock.SystemClock()

@@ -109,7 +109,7 @@ class _Starter:
         options = [part for option in given.items() for part in option]
         return [
             "-m",
-            "tallybook.cli.main",
+            "tallybook",
             "worker",
             "tallybook.demo.handlers",
             "--drain",

@@ -101,11 +101,13 @@ class _Evening:
         self.ahead: list[tuple[float, int, Later]] = []
         self.pending: deque[tuple[_Order, int, int, int]] = deque()
         self.idle = deque(worker for _ in range(_THREADS) for worker in WORKERS)
+        self.holding: set[str] = set()
         self.order = 0
 
     def run(self) -> int:
         """Write the whole evening; how many lines."""
         self._open()
+        self._later(self.answers.hung_at_s, self._hang)
         at, end = 1.0, MINUTES * 60.0
         while at < end:
             self._later(at, self._arrive)
@@ -153,10 +155,11 @@ class _Evening:
         self._claim(at)
 
     def _claim(self, at: float) -> None:
-        """Idle threads take what is pending; those of a worker that hangs take nothing more."""
+        """Idle threads take what is pending; those of a worker that hangs and holds a lease take
+        nothing more."""
         while self.pending and self.idle:
             worker = self.idle.popleft()
-            if self._hangs(worker, at):
+            if self._hangs(worker, at) and worker in self.holding:
                 continue
             lease = _Lease(*self.pending.popleft(), worker)
             self._line("job.leased", at, lease.held() | {
@@ -169,9 +172,17 @@ class _Evening:
         """The handler runs; where its worker hangs before it ends, the lease runs out."""
         ends = started + self._run_s(lease.order, started)
         if self._hangs(lease.worker, ends):
+            self.holding.add(lease.worker)
             self._later(started + _LEASE_S, lambda at: self._expire(lease, at))
         else:
             self._later(ends, lambda at: self._end(lease, started, at))
+
+    def _hang(self, _: float) -> None:
+        """Two workers hang: one that holds nothing takes the next job, else nobody could see it."""
+        for worker in self.answers.hung_workers:
+            if worker not in self.holding:
+                self.idle.remove(worker)
+                self.idle.appendleft(worker)
 
     def _run_s(self, order: _Order, at: float) -> float:
         slow = order.endpoint == self.answers.slow_endpoint and at >= self.answers.slow_from_s

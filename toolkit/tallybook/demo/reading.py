@@ -52,7 +52,7 @@ def _arguments(place: Folder, name: str, parameters: dict[str, str]) -> list[str
     path = carried("runbooks") / f"{name}.ipynb"
     pairs = [part for item in parameters.items() for part in ("-p", "=".join(item))]
     options = ["--book", str(place.book), "--out", str(place.out), "--json", *pairs]
-    return ["-m", "tallybook.cli.main", "runbook", "run", str(path), *options]
+    return ["-m", "tallybook", "runbook", "run", str(path), *options]
 
 
 def _answer(children: Children, name: str) -> dict[str, Any]:

@@ -11,7 +11,8 @@ import polars
 
 _STYLE = (
     "<style>.tb{border-collapse:collapse;font-size:12px;line-height:1.5}"
-    ".tb th{text-align:left;font-weight:600;border-bottom:1px solid #888;padding:1px 8px 1px 0}"
+    ".tb th{text-align:left;font-weight:600;white-space:nowrap;border-bottom:1px solid #888;"
+    "padding:1px 8px 1px 0}"
     ".tb td{padding:1px 8px 1px 0;border-bottom:1px solid #8883;vertical-align:top;"
     "max-width:340px;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}"
     ".tb .n{text-align:right;font-variant-numeric:tabular-nums}"

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import polars
 
+from tallybook.ops import frames
 from tallybook.ops.finding import Finding
 from tallybook.ops.warehouse import Warehouse
 from tallybook.ops.windows import WHOLE, Span
@@ -83,7 +84,7 @@ class Coverage:
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         """As a notebook shows it: a table of one row, under the sentence."""
         row = polars.DataFrame([asdict(self)]).drop("silent")
-        told = f"<p>{escape(self.words)}</p>{row._repr_html_()}"
+        told = f"<p>{escape(self.words)}</p>{frames.html(row)}"
         return {"text/plain": self.words, "text/html": told}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tallybook import layout
 from tallybook.errors import BadInput
-from tallybook.ops import buckets
+from tallybook.ops import buckets, frames
 from tallybook.ops import nodes as nodes_of
 from tallybook.ops.fleet import Fleet
 from tallybook.ops.past import Place
@@ -34,8 +34,10 @@ def open_warehouse(
     into ``since`` to ``until`` are fetched; ``storage`` are options of pyarrow's S3FileSystem.
 
     ``as_of`` as in ``Warehouse.as_of``. Raises BadInput where there is no book, or where its log
-    is that of another program. A log with holes opens, with ``notes`` that name them.
+    is that of another program. A log with holes opens, with ``notes`` that name them. In a
+    notebook frames are from then on shown by ``frames.html``.
     """
+    frames.show_in_notebooks()
     places = [Path(one) if one else None for one in (out, archive)]
     many = _many(book, places[0], nodes, since, until, storage)
     warehouse = many or Warehouse(layout.find_book_or_sample(_one(book)), *places)

@@ -19,6 +19,7 @@ from tallybook.book import Book, BookView
 from tallybook.clock import to_text
 from tallybook.errors import BadInput, TallybookError
 from tallybook.job import Job, Status
+from tallybook.ops import frames
 from tallybook.ops.opening import open_warehouse
 from tallybook.ops.silence import Silence
 from tallybook.ops.warehouse import Warehouse
@@ -77,7 +78,7 @@ class Acted:
         if not rows:
             return {"text/plain": self.words}
         table = polars.DataFrame(rows, schema=["job_id", self.action], orient="row")
-        return {"text/plain": self.words, "text/html": table._repr_html_()}
+        return {"text/plain": self.words, "text/html": frames.html(table)}
 
 
 _PAST = {"requeue": "requeued", "discard": "discarded", RELEASE: "released"}

@@ -11,6 +11,11 @@ from typing import Any, Protocol
 MIME = "application/vnd.tallybook.findings+json"
 CLEAN, FINDINGS, INCOMPLETE = "clean", "findings", "incomplete"
 _SHOWN_IDS = 5
+_STYLE = (
+    "<style>.tallybook-answer th,.tallybook-answer td{text-align:left!important}"
+    ".tallybook-answer td:nth-child(2),.tallybook-answer td:nth-child(4){min-width:16em}"
+    ".tallybook-answer .id,.tallybook-answer code{white-space:nowrap!important}</style>"
+)
 
 
 class Finding(Protocol):
@@ -82,7 +87,8 @@ class Answer:
         names = ("severity", "finding", "ids", "evidence", "action")
         head = "".join(f"<th>{name}</th>" for name in names)
         body = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-        return f"<p>status: <strong>{escape(self.status)}</strong></p>{body if rows else ''}"
+        table = f'{_STYLE}<div class="tallybook-answer">{body}</div>' if rows else ""
+        return f"<p>status: <strong>{escape(self.status)}</strong></p>{table}"
 
 
 def answer(
@@ -157,7 +163,10 @@ def _plain(found: Finding) -> dict[str, Any]:
 def _row(found: Mapping[str, Any]) -> str:
     ids = found["ids"]
     more = f" and {len(ids) - _SHOWN_IDS} more" if len(ids) > _SHOWN_IDS else ""
-    shown = ", ".join(ids[:_SHOWN_IDS]) + more
-    cells = (found["severity"], found["title"], shown, found["evidence"] or "")
-    action = f"<td><code>{escape(found['action'] or '')}</code></td>"
-    return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + action + "</tr>"
+    shown = ", ".join(f'<span class="id">{escape(one)}</span>' for one in ids[:_SHOWN_IDS])
+    severity, title, evidence = (
+        escape(found[key] or "") for key in ("severity", "title", "evidence")
+    )
+    action = f"<code>{escape(found['action'])}</code>" if found["action"] else ""
+    cells = (severity, title, shown + more, evidence, action)
+    return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"

@@ -122,6 +122,8 @@ class Parent:
         return max(0.0, min([_LONGEST_LOOK_S, *waits]))
 
     def _end(self, number: int) -> None:
+        """The first time with SIGTERM: a child that still loads shows a traceback for Ctrl-C."""
+        number = number if self._is_ending else signal.SIGTERM
         self._is_ending = True
         for child in self._children:
             if child.process and child.process.poll() is None:

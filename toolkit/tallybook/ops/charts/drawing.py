@@ -105,7 +105,8 @@ def time_axis(frame: polars.DataFrame, name: str, zone: str, *, quiet: bool = Fa
     one_day = first.date() == last.date()
     title = f"{first:%Y-%m-%d}, time in {zone}" if one_day else f"time in {zone}"
     axis = alt.Axis(
-        labelOverlap="greedy",
+        labelOverlap="parity",
+        labelFlush=False,  # a first label that is pushed inwards drops the next one
         labelSeparation=12,
         format=_clock(last - first),
         labels=not quiet,

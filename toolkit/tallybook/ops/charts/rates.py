@@ -78,7 +78,7 @@ def by_day(warehouse: Warehouse, span: Span = WHOLE) -> Chart:
     counts = drawing.count_axis(long["jobs"].to_list())
     chart = alt.Chart(drawing.rows(long)).mark_bar().encode(
         x=alt.X("day:N", title=f"day in {span.zone}", sort=days["day"].to_list(),
-                axis=alt.Axis(labelAngle=0, labelOverlap="greedy")),
+                axis=alt.Axis(labelAngle=0, labelOverlap="parity")),
         xOffset=alt.XOffset("what:N", sort=list(_ENDS)),
         y=alt.Y("jobs:Q", title="jobs", axis=counts),
         color=alt.Color("what:N", title=None, scale=drawing.colours(_ENDS, (ORANGE, GREEN))),

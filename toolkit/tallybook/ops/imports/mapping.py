@@ -252,6 +252,7 @@ class _Reader:
         left = self._count(statement("rows_of_no_job"))
         self._run(statement("jobs_some" if left else "jobs_all"))
         self._run(statement("jobs"))
+        self._run(statement("enqueued"))
         superseded = self._count("select count(*) from superseded")
         return self._one_row("jobs_counts") | {"superseded": superseded}
 
@@ -264,7 +265,7 @@ class _Reader:
         self._run(statement("placed_in_order" if in_order else "placed_sorted"))
         self._run(statement("lives" if in_order else "lives_none"))
         self._set("odd", self._count(statement("steps_of_no_plain_job")))
-        for name in ("steps", "runs", "told_once", "events_jobs"):
+        for name in ("steps", "runs", "told_once", "events_jobs", "enqueued"):
             self._run(statement(name))
         ignored = self._count(
             "select count(*) from rows inner join words on words.word = rows.word "

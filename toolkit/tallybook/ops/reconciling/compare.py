@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
@@ -52,8 +53,11 @@ def reconcile(
 
     It takes no more than ``memory``; the rest goes into a folder in ``out``, else in TMPDIR, until
     the reconciliation is closed. ``progress`` is told a stage and how far it is of how much.
-    Raises BadInput for an unknown column, contradictory rules or a file that cannot be read.
+    Raises BadInput for an unknown column, contradictory rules or a file that cannot be read, and
+    TypeError for a side that is none of these.
     """
+    for name, side in zip(SIDES, (left, right), strict=True):
+        _require_table(name, side)
     keys = (key,) if isinstance(key, str) else tuple(key)
     asked = rules.merged(
         rules.parse(profile.comparing if profile else {}),
@@ -70,6 +74,16 @@ def reconcile(
     except BaseException:
         room.close()
         raise
+
+
+def _require_table(name: str, given: object) -> None:
+    if not isinstance(given, str | os.PathLike | Warehouse | InMemory):
+        kind = f"{type(given).__module__.partition('.')[0]}.{type(given).__name__}"
+        raise TypeError(
+            f"the {name} side is a {kind.removeprefix('builtins.')}: give a path, a Polars frame, "
+            "an Arrow table, a DuckDB relation or a warehouse; of a pandas frame, a dict of "
+            "columns or a list of rows give polars.DataFrame(...)"
+        )
 
 
 def _compared(

@@ -10,6 +10,7 @@ import polars
 
 from tallybook.errors import TallybookError
 from tallybook.layout import require_book
+from tallybook.ops import frames
 from tallybook.ops.opening import open_warehouse
 from tallybook.ops.reconciling import Explained, Flight, Untold, explain
 from tallybook.ops.warehouse import Warehouse
@@ -42,7 +43,7 @@ class Proposed:
         told = ", ".join(f"{keys:,} {action}" for action, keys in counts.items())
         words = self.words or (f"plan {self.plan.head.plan}: {told or 'nothing to do'}"
                                if self.plan else "")  # fmt: skip
-        return {"text/plain": words, "text/html": f"<p>{words}</p>{self.table._repr_html_()}"}
+        return {"text/plain": words, "text/html": f"<p>{words}</p>{frames.html(self.table)}"}
 
 
 @dataclass(frozen=True, slots=True)

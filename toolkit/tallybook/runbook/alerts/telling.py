@@ -27,10 +27,8 @@ _SHOWN = 10
 _Judged = tuple[State, News | None]
 
 
-def require(plan: Sequence[Planned], path: Path) -> bool:
-    """Whether anyone is to be told; raises BadInput, with the line of ``path``, where a target
-    cannot be used."""
-    known = {name: alerts for one in plan for name, alerts in one.alerts.items()}
+def require(known: Mapping[str, Alerts], path: Path) -> None:
+    """Raise BadInput, with the line of ``path``, where a target of these alerts cannot be used."""
     for name, alerts in known.items():
         for reference in alerts.targets:
             try:
@@ -38,7 +36,6 @@ def require(plan: Sequence[Planned], path: Path) -> bool:
             except BadInput as error:
                 place = f"{path} line {alerts.line}: [alerts.{name}] targets"
                 raise BadInput(f"{place}: {error}") from None
-    return bool(known)
 
 
 @dataclass(frozen=True, slots=True)

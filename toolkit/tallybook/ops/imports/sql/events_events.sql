@@ -1,27 +1,9 @@
 -- one row an event: enqueued, then each step of the job that is told for the first time
 from (
+    from enqueued
+    union all by name
     select
-        8 * place as position,
-        coalesce(submit_seq, first_seq) as seq,
-        'job.enqueued' as event,
-        make_timestamptz(coalesce(submit_us, first_us)) as occurred_at,
-        job_id,
-        topic,
-        correlation_id,
-        null::varchar as worker,
-        null::bigint as lease_token,
-        null::timestamptz as locked_until,
-        null::double as lease_ms,
-        null::timestamptz as started_at,
-        null::double as duration_ms,
-        null::bigint as attempt_count,
-        null::varchar as error_type,
-        null::varchar as error,
-        case when submit_us is null then 'submit_unknown' end as reason
-    from jobs_read
-    union all
-    select
-        8 * told.place + 1,
+        8 * told.place + 1 as position,
         told.seq,
         case told.step
             when 'start' then 'job.leased'
@@ -31,27 +13,29 @@ from (
             when 'retry' then 'job.retry_scheduled'
             when 'release' then 'job.released'
             when 'requeue' then 'job.requeued'
-        end,
-        make_timestamptz(told.at_us),
-        told.id,
+        end as event,
+        make_timestamptz(told.at_us) as occurred_at,
+        told.id as job_id,
         jobs_read.topic,
         jobs_read.correlation_id,
-        case when told.kind <> 'requeue' then told.run_worker end,
+        case when told.kind <> 'requeue' then told.run_worker end as worker,
         told.lease_token,
-        case when told.step = 'start' then make_timestamptz(told.until_us) end,
-        case when told.step = 'start' then (told.until_us - told.at_us) / 1000.0 end,
-        make_timestamptz(told.start_us),
-        case when told.kind = 'end' then (told.at_us - told.start_us) / 1000.0 end,
-        case when told.kind = 'start' then told.lease_token - 1 when told.kind = 'end' then told.lease_token end,
-        case when told.step in ('dead', 'cancelled', 'retry') then told.word end,
-        told.error,
-        null
+        case when told.step = 'start' then make_timestamptz(told.until_us) end as locked_until,
+        case when told.step = 'start' then (told.until_us - told.at_us) / 1000.0 end as lease_ms,
+        make_timestamptz(told.start_us) as started_at,
+        case when told.kind = 'end' then (told.at_us - told.start_us) / 1000.0 end as duration_ms,
+        case
+            when told.kind = 'start' then told.lease_token - 1
+            when told.kind = 'end' then told.lease_token
+        end as attempt_count,
+        case when told.step in ('dead', 'cancelled', 'retry') then told.word end as error_type,
+        told.error
     from told
     inner join jobs_read on jobs_read.job_id = told.id
     where told.nth = 1 and told.kind <> 'submit'
     order by position
 )
-union all
+union all by name
 select
     8 * placed.place + cast(placed.kind <> 'submit' as bigint) as position,
     placed.seq,
@@ -77,29 +61,19 @@ select
         when placed.kind = 'end' and lives.starts = 1 then 1
     end as attempt_count,
     case when placed.step in ('dead', 'cancelled') then placed.word end as error_type,
-    case when placed.kind <> 'submit' then placed.error end as error,
-    null as reason
+    case when placed.kind <> 'submit' then placed.error end as error
 from placed
 inner join lives on lives.id = placed.id
-union all
+union all by name
 select
-    8 * placed.place,
+    8 * placed.place as position,
     placed.seq,
-    'job.enqueued',
-    make_timestamptz(placed.at_us),
-    placed.id,
-    coalesce(placed.topic, 'job'),
+    'job.enqueued' as event,
+    make_timestamptz(placed.at_us) as occurred_at,
+    placed.id as job_id,
+    coalesce(placed.topic, 'job') as topic,
     placed.correlation_id,
-    null,
-    null,
-    null,
-    null,
-    null,
-    null,
-    null,
-    null,
-    null,
-    'submit_unknown'
+    'submit_unknown' as reason
 from placed
 inner join lives on lives.id = placed.id and lives.first_place = placed.place
 where lives.submits = 0

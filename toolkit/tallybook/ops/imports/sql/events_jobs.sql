@@ -8,13 +8,12 @@ with first_submits as (
 )
 select
     steps.id as job_id,
-    min(steps.place) as place,
-    min(steps.at_us) as first_us,
-    arg_min(steps.seq, steps.place) as first_seq,
+    8 * min(steps.place) as position,
+    coalesce(any_value(first_submits.seq), arg_min(steps.seq, steps.place)) as seq,
+    coalesce(any_value(first_submits.submit_us), min(steps.at_us)) as enqueued_us,
     coalesce(arg_min(steps.topic, steps.place), 'job') as topic,
     arg_min(steps.correlation_id, steps.place) as correlation_id,
     any_value(first_submits.submit_us) as submit_us,
-    any_value(first_submits.seq) as submit_seq,
     min(steps.at_us) filter (where steps.step = 'start') as start_us,
     arg_max(steps.step, steps.place) filter (where steps.step <> 'submit') as last_step
 from steps

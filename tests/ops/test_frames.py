@@ -1,0 +1,19 @@
+"""Frames as tables of a notebook."""
+
+from __future__ import annotations
+
+import re
+
+import polars
+
+from tallybook.ops import frames
+
+
+def test_only_a_text_of_more_than_60_characters_takes_several_lines() -> None:
+    texts = ["01a22a07-2e65-763c-aef7-fee4deae0826", "w & " * 15, "word & " * 20]
+    with polars.Config(fmt_str_lengths=120):
+        shown = frames.html(polars.DataFrame({"told": texts, "n": [1, 2, 3]}))
+    long = re.findall(r'<td class="long">([^<]*)</td>', shown)
+    assert len(long) == 1
+    assert long[0].startswith("&quot;word &amp; word")
+    assert shown.count("<td>") == 2 + 5

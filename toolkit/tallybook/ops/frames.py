@@ -1,0 +1,29 @@
+"""Polars frames as tables of a notebook: no id is cut in two, a long text has a wide column."""
+
+import re
+import sys
+
+import polars
+
+_STYLE = (
+    "<style>.tallybook-table table td,.tallybook-table table th{white-space:nowrap}"
+    ".tallybook-table table td.long{min-width:40em;text-align:left;"
+    "white-space:pre-wrap;overflow-wrap:anywhere}</style>"
+)
+_LONG = re.compile(r"<td>(?=(?:&[^;]+;|[^<&]){63})")  # with its quotes
+
+
+def html(frame: polars.DataFrame) -> str:
+    """The table as Polars makes it, with widths: texts of up to 60 characters stay on one line, a
+    longer one (``td.long``) is shown whole on several, and a table may be wider than its cell."""
+    table = _LONG.sub('<td class="long">', frame._repr_html_())
+    return f'{_STYLE}<div class="tallybook-table">{table}</div>'
+
+
+def show_in_notebooks() -> None:
+    """Where this process is a kernel, have it show frames by ``html``, unless told otherwise."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if shell is not None:
+        shown = shell.display_formatter.formatters["text/html"]
+        if polars.DataFrame not in shown:
+            shown.for_type(polars.DataFrame, html)
