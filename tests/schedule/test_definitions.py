@@ -11,9 +11,9 @@ import shutil
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-import kubernetes_validate
 import pytest
 from ruamel.yaml import YAML
 from schedule_steps import entry
@@ -135,13 +135,23 @@ def checked_by(schema: list[str], path: Path) -> Any:
     return YAML(typ="safe").load(path)
 
 
-def test_kubernetes_takes_the_cron_job(where: Where, tmp_path: Path) -> None:
+@pytest.fixture
+def kubernetes() -> ModuleType:
+    """The schemas of Kubernetes; a second to import, so late."""
+    import kubernetes_validate
+
+    return kubernetes_validate
+
+
+def test_kubernetes_takes_the_cron_job(
+    where: Where, kubernetes: ModuleType, tmp_path: Path
+) -> None:
     one = entry(HOSTILE, zone="Europe/Berlin", deadline_s=90, missed="skip")
     ((name, text),) = made("kubernetes", where, one).items()
     path = tmp_path / name
     path.write_text(text, "utf-8")
     whole = YAML(typ="safe").load(path)
-    kubernetes_validate.validate(whole, "1.37", strict=True)
+    kubernetes.validate(whole, "1.37", strict=True)
     known = whole["spec"]
     assert (known["schedule"], known["timeZone"]) == ("0 2 * * *", "Europe/Berlin")
     assert known["startingDeadlineSeconds"] == 60
@@ -151,11 +161,13 @@ def test_kubernetes_takes_the_cron_job(where: Where, tmp_path: Path) -> None:
     assert HOSTILE in shlex.split(container["command"][2])
 
 
-def test_a_field_that_kubernetes_does_not_know_is_seen(where: Where) -> None:
+def test_a_field_that_kubernetes_does_not_know_is_seen(
+    where: Where, kubernetes: ModuleType
+) -> None:
     ((_, text),) = made("kubernetes", where, entry()).items()
     spoiled = YAML(typ="safe").load(text.replace("mountPath", "mountpath"))
-    with pytest.raises(kubernetes_validate.ValidationError, match="mountpath"):
-        kubernetes_validate.validate(spoiled, "1.37", strict=True)
+    with pytest.raises(kubernetes.ValidationError, match="mountpath"):
+        kubernetes.validate(spoiled, "1.37", strict=True)
 
 
 def test_github_takes_the_workflow_with_the_secrets_of_its_alerts(

@@ -6,11 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from jupyter_scheduler.environments import CondaEnvironmentManager
-from jupyter_scheduler.executors import DefaultExecutionManager
-from jupyter_scheduler.models import CreateJob, DescribeJob
-from jupyter_scheduler.orm import Job, create_tables
-from jupyter_scheduler.scheduler import Scheduler
 
 from tallybook.layout import carried
 from tallybook.runbook.answers import carried_by
@@ -22,6 +17,12 @@ ROOT = Path(__file__).parents[2]
 def test_the_scheduler_of_jupyterlab_runs_a_runbook_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from jupyter_scheduler.environments import CondaEnvironmentManager
+    from jupyter_scheduler.executors import DefaultExecutionManager
+    from jupyter_scheduler.models import CreateJob, DescribeJob
+    from jupyter_scheduler.orm import Job, create_tables
+    from jupyter_scheduler.scheduler import Scheduler
+
     monkeypatch.setenv("TALLYBOOK_BOOK", str(ROOT / "data-samples" / "book"))
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "jupyter"))
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
