@@ -13,7 +13,7 @@ from ops_logs import Log
 
 from tallybook import ops
 from tallybook.cli.main import main
-from tallybook.ops import statements
+from tallybook.ops import memory, statements
 from tallybook.ops.interrupts import interruptible
 from tallybook.ops.reconciling import reading
 
@@ -67,3 +67,20 @@ def test_an_interrupt_of_a_connection_that_was_just_closed_is_one_and_says_nothi
     with pytest.raises(KeyboardInterrupt), interruptible(connection):
         connection.close()
         os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_connection_that_closes_under_the_watch_of_its_progress_ends_the_watch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(memory, "PERIOD_S", 0.001)
+    asked = threading.Event()
+    connection = duckdb.connect()
+    connection.close()
+
+    def far() -> float:
+        asked.set()
+        return connection.query_progress()
+
+    with memory.watched(far, lambda _: None):
+        assert asked.wait(10)

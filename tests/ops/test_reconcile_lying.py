@@ -10,8 +10,9 @@ import pytest
 
 from tallybook import ops
 from tallybook.errors import IncompleteInput
+from tallybook.ops import memory
 from tallybook.ops.exports.target import Target
-from tallybook.ops.reconciling import Reconciliation, reconcile, room
+from tallybook.ops.reconciling import Reconciliation, reconcile
 from tallybook.ops.reconciling import compare as compare_
 
 MANY = 60_000
@@ -85,7 +86,7 @@ def test_a_bad_row_is_told_once_where_the_file_is_read_in_parts(
 def test_progress_follows_the_bytes_of_a_file_that_duckdb_takes_for_a_few_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room, "_PERIOD_S", 0.001)
+    monkeypatch.setattr(memory, "PERIOD_S", 0.001)
     text = table([f"{at},{WIDE}" for at in range(MANY)])
     told: list[tuple[str, int, int]] = []
     compare(tmp_path, text, text, progress=lambda *how: told.append(how)).close()

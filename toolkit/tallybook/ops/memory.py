@@ -6,15 +6,17 @@ goes when the warehouse is closed, or when the next one opens where the process 
 
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Event, Thread
 
 import duckdb
 
 LIMIT = "600MB"
 PREFIX = ".spill-"
+PERIOD_S = 0.2
 _LARGE_BYTES = 64 * 1024 * 1024
 Config = dict[str, str | bool | int | float | list[str]]
 _CONFIG: Config = {
@@ -47,6 +49,29 @@ def tell_progress(connection: duckdb.DuckDBPyConnection) -> None:
             "set enable_progress_bar = true; set enable_progress_bar_print = false; "
             "set progress_bar_time = 0"
         )
+
+
+@contextmanager
+def watched(far: Callable[[], float], tell: Callable[[float], None]) -> Iterator[None]:
+    """Tell every 0.2 s how far a statement is while it runs; ``far`` asks DuckDB for the percent.
+
+    One Ctrl-C may come twice, from DuckDB and then from Python, so that nobody waits here for the
+    last look: it may meet a connection that is closed, and then tells nothing.
+    """
+    over = Event()
+
+    def watch() -> None:
+        with suppress(duckdb.ConnectionException):
+            while not over.wait(PERIOD_S):
+                tell(max(0, min(100, far())))
+
+    thread = Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def spill_folder(out: Path, text_bytes: int) -> TemporaryDirectory[str] | None:

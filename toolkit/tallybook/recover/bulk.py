@@ -12,7 +12,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Event, Thread
 from typing import Any, BinaryIO
 
 import duckdb
@@ -52,7 +51,6 @@ _COLUMNS = {
 }
 _BATCH = 10_000
 _CHUNK = 1 << 20
-_POLL_S = 0.2
 
 
 class Untypical(Exception):
@@ -105,20 +103,12 @@ class BulkFold:
     @contextmanager
     def _polled(self, done: int, events: int, progress: Callable[[int], None]) -> Iterator[None]:
         """Tell how far a statement is while it runs."""
-        over = Event()
 
-        def poll() -> None:
-            while not over.wait(_POLL_S):
-                share = self._connection.query_progress()
-                progress(done + int(events * min(max(share, 0), 100) / 100))
+        def tell(percent: float) -> None:
+            progress(done + int(events * percent / 100))
 
-        thread = Thread(target=poll, daemon=True)
-        thread.start()
-        try:
+        with memory.watched(self._connection.query_progress, tell):
             yield
-        finally:
-            over.set()
-            thread.join()
 
     def _fold(self, writer: str, files: list[str]) -> None:
         given = {

@@ -3,7 +3,6 @@ does not fit, which goes when the comparison is closed, interrupted or dropped."
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +19,6 @@ from tallybook.ops.interrupts import interruptible
 
 MEMORY: Final = "1200MB"
 Progress = Callable[[str, int, int], None]
-_PERIOD_S: Final = 0.2
 _READING: Final = 70  # percent of a statement that are done when its files are read
 _MADE: Final = """
     select 'view', view_name from duckdb_views() where not internal
@@ -131,7 +129,7 @@ class Room:
         if not (tell and stage):
             yield
             return
-        done, before = threading.Event(), _bytes_read()
+        before = _bytes_read()
 
         def show(percent: float) -> None:
             tell(stage, int(100 * part + percent) // parts, 100)
@@ -140,13 +138,8 @@ class Room:
             share = min(1, (_bytes_read() - before) / reads) if reads else 0
             return max(self.connection.query_progress(), _READING * share)
 
-        watch = threading.Thread(target=_watch, args=(far, show, done), daemon=True)
-        watch.start()
-        try:
+        with memory.watched(far, lambda percent: show(min(99, percent))):
             yield
-        finally:
-            done.set()
-            watch.join()
         show(100)
 
 
@@ -160,11 +153,6 @@ def _connected(spill: Path, limit: str) -> duckdb.DuckDBPyConnection:
     for macros in ("typing_cells", "comparing_cells"):
         connection.execute(statements.model(macros))
     return connection
-
-
-def _watch(far: Callable[[], float], show: Callable[[float], None], done: threading.Event) -> None:
-    while not done.wait(_PERIOD_S):
-        show(max(0, min(99, far())))
 
 
 def _bytes_read() -> int:
