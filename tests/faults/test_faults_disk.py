@@ -3,30 +3,14 @@
 from __future__ import annotations
 
 import logging
-import resource
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from fault_steps import largest_file
 
 from tallybook import Book
 from tallybook.errors import TallybookError
 from tallybook.testing import audit
-
-
-@contextmanager
-def largest_file(size: int) -> Iterator[None]:
-    """No file of this process grows beyond ``size`` bytes meanwhile."""
-    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        signal.signal(signal.SIGXFSZ, before)
 
 
 def test_a_change_that_only_the_log_could_take_is_seen_as_soon_as_there_is_room(

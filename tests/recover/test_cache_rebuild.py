@@ -216,16 +216,15 @@ def test_a_full_disk_is_told_in_one_line_and_leaves_no_half_cache(
     log = HandLog(tmp_path / "b")
     log.put("a", 1)
 
-    def full(_: object, target: Path) -> None:
-        target.write_text("half")
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(BulkFold, "write", full)
+    monkeypatch.setattr("tallybook.whole.sync", full)
     out = tmp_path / "out"
     assert main(["cache", "rebuild", "--book", str(log.root), "--out", str(out)]) == 3
     error = capsys.readouterr().err
-    assert "No space left on device; nothing was changed" in error and error.count("\n") == 1
-    assert list(out.iterdir()) == []
+    assert "cache.ndjson: No space left on device; nothing was changed" in error
+    assert error.count("\n") == 1 and list(out.iterdir()) == []
 
 
 def test_a_line_that_no_writer_of_ours_wrote_is_folded_all_the_same(

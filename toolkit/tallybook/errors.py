@@ -42,6 +42,12 @@ def is_no_room(error: OSError) -> bool:
     return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
+def unwritable(what: str, error: OSError) -> TallybookError:
+    """That ``what`` cannot be written: NoRoom where the disk takes no more, else BadInput."""
+    words = f"{what} cannot be written: {error.strerror or error}"
+    return NoRoom(f"{words}; make room on the disk") if is_no_room(error) else BadInput(words)
+
+
 class QueueFull(NotNow):
     """A topic has as many pending jobs, or bytes of payloads, as it may: nothing of the enqueue
     was taken. ``depth`` are pending, ``limit`` may be; ``place`` is that of the first job that did

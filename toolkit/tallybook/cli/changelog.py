@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tallybook import whole
 from tallybook.cli import output
 from tallybook.errors import BadInput
 
@@ -68,18 +69,16 @@ def _shown(found: ChangedCache, out: Path | None) -> dict[str, Any]:
 
 
 def _write(found: ChangedCache, out: Path, shown: dict[str, Any]) -> None:
-    try:
-        out.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with (out / "cache.ndjson").open("w", encoding="utf-8") as file:
+    with output.writing_under(out):
+        path = out / "cache.ndjson"
+        with whole.written(path) as aside, aside.open("w", encoding="utf-8") as file:
             for key in sorted(found.rows):
                 cell = found.rows[key]
                 entry = {"key": key, "value": cell.value, "version": cell.version}
                 told = entry | {"origin": "cloud", "updated_at": cell.at}
                 file.write(json.dumps(told, ensure_ascii=False) + "\n")
         paper = json.dumps(shown, ensure_ascii=False, indent=1) + "\n"
-        (out / "certificate.json").write_text(paper, "utf-8")
-    except OSError as error:
-        raise BadInput(f"--out {out}: cannot be written: {error.strerror or error}") from None
+        whole.put(out / "certificate.json", paper.encode())
 
 
 def _told(shown: dict[str, Any]) -> str:

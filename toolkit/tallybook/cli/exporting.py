@@ -5,16 +5,16 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from tallybook import whole
 from tallybook.cli import output, selecting
 from tallybook.errors import BadInput
 from tallybook.job import Job, Status
-from tallybook.layout import FILE_MODE, Layout, find_book
+from tallybook.layout import Layout, find_book
 
 if TYPE_CHECKING:
     from tallybook.book import BookView, Selection
@@ -90,17 +90,11 @@ def _to_file(jobs: Iterator[_Row], args: argparse.Namespace) -> int:
     path = Path(args.file)
     if path.exists():
         raise BadInput(f"{path} is there already; name a new file")
-    aside = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
-        fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
-        with os.fdopen(fd, "w", encoding="utf-8", newline="") as file:
-            number = _WRITERS[args.format](jobs, file, args)
-        aside.rename(path)
+        with whole.written(path) as aside, aside.open("w", encoding="utf-8", newline="") as file:
+            return _WRITERS[args.format](jobs, file, args)
     except FileNotFoundError:
         raise BadInput(f"{path.parent} is no folder; name a file in one") from None
-    finally:
-        aside.unlink(missing_ok=True)
-    return number
 
 
 def _write_csv(jobs: Iterator[_Row], file: IO[str], args: argparse.Namespace) -> int:

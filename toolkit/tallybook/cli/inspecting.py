@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tallybook import whole
 from tallybook.cli import output
 from tallybook.errors import BadInput
-from tallybook.layout import FILE_MODE
 
 if TYPE_CHECKING:
     from tallybook.ops.exports.inspecting import Inspected
@@ -34,15 +34,10 @@ def run(args: argparse.Namespace) -> int:
 def _write(text: str, folder: Path) -> Path:
     """The profile as a new file ``profile.toml``. Raises BadInput where it is there already."""
     path = folder / "profile.toml"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8") as file:
-            path.chmod(FILE_MODE)
-            file.write(text)
-    except FileExistsError:
-        raise BadInput(f"{path} is there already; name another folder with --out") from None
-    except OSError as error:
-        raise BadInput(f"--out {folder}: cannot be written: {error.strerror or error}") from None
+    if path.exists():
+        raise BadInput(f"{path} is there already; name another folder with --out")
+    with output.writing_under(folder):
+        whole.put(path, text.encode())
     return path
 
 

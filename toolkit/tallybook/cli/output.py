@@ -8,11 +8,13 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from tallybook.errors import TallybookError
-from tallybook.layout import find_book, is_book
+from tallybook.errors import TallybookError, unwritable
+from tallybook.layout import FOLDER_MODE, find_book, is_book
 from tallybook.payload import visible
 
 T = TypeVar("T")
@@ -68,6 +70,17 @@ def and_more(text: str, shown: Mapping[str, Any]) -> str:
 def plain(text: str) -> str:
     """Lines with no control characters but tabs in them: nothing can steer a terminal."""
     return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))
+
+
+@contextmanager
+def writing_under(folder: Path) -> Iterator[None]:
+    """The folder of ``--out``, made where it is missing. Raises BadInput where it is no place to
+    write, NoRoom where its disk takes no more."""
+    try:
+        folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        raise unwritable(f"--out {folder}: {Path(error.filename or folder).name}", error) from None
 
 
 def counted(number: int, word: str) -> str:

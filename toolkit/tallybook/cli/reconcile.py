@@ -167,12 +167,10 @@ def _require_folder(folder: Path) -> None:
 
 
 def _write(told: _Told, folder: Path, kind: str) -> None:
-    try:
+    with output.writing_under(folder):
         told.reconciliation.write(folder, kind)
         if told.explained:
             told.explained.write(folder, kind)
-    except OSError as error:
-        raise BadInput(f"--out {folder}: cannot be written: {error.strerror or error}") from None
 
 
 def _text(told: _Told, args: argparse.Namespace, warnings: list[str]) -> str:

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tallybook import clock, layout
+from tallybook import clock, layout, whole
 from tallybook.cli import output
 from tallybook.errors import BadInput
 
@@ -109,8 +109,7 @@ def _write(folder: Path, file: File) -> Path:
         raise BadInput(
             f"{path} is there and says something else; move it away or name another --to"
         )
-    path.write_text(file.text, "utf-8")
-    return path
+    return whole.put(path, file.text.encode())
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets
 
+from tallybook import whole
 from tallybook.errors import BadInput, TallybookError
 from tallybook.lab import offline, pages
 from tallybook.layout import FILE_MODE
@@ -122,10 +123,7 @@ class Notes:
         if not self.kept:
             raise BadInput("no finding is written down yet: the report would be empty")
         path = self.folder / "report.html"
-        aside = path.with_suffix(".partial")
-        aside.touch(mode=FILE_MODE)
-        aside.write_text(self._page(), "utf-8")
-        aside.replace(path)
+        whole.put(path, self._page().encode())
         self._list(f"report: {path.resolve()}")
         return path
 
@@ -198,10 +196,11 @@ def require_name(name: str) -> None:
 
 def _append(path: Path, note: Note) -> None:
     """One line more, on disk."""
-    with os.fdopen(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, FILE_MODE), "ab") as file:
-        file.write(json.dumps(asdict(note), ensure_ascii=False).encode() + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
+    fd = os.open(path, os.O_CREAT | os.O_APPEND | os.O_RDWR | os.O_CLOEXEC, FILE_MODE)
+    try:
+        whole.append(fd, json.dumps(asdict(note), ensure_ascii=False).encode() + b"\n")
+    finally:
+        os.close(fd)
 
 
 def _read(path: Path) -> list[Note]:

@@ -14,8 +14,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from tallybook import whole
 from tallybook.imports import late_grammar
-from tallybook.layout import FILE_MODE
 
 OUT, FOLDER = "TALLYBOOK_LAB_OUT", "lab-settings"
 _SHOWN = {"renderer": "svg", "actions": False}
@@ -46,13 +46,10 @@ def scripts(out: Path) -> Path:
 
 
 def write(path: Path) -> None:
-    """Put the scripts together and leave them in ``path``, aside first."""
-    aside = path.with_suffix(f".{os.getpid()}")
-    aside.touch(mode=FILE_MODE)
+    """Put the scripts together and leave them in ``path``."""
     made = _altair().JupyterChart
     made.enable_offline(True)
-    aside.write_text(made._esm, "utf-8")
-    aside.replace(path)
+    whole.put(path, made._esm.encode())
 
 
 def _altair() -> Any:

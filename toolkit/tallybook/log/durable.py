@@ -70,6 +70,9 @@ def replace_file(path: Path, data: bytes, name: str) -> None:
     try:
         write_all(fd, data, name)
         sync(fd, name)
+    except OSError:
+        aside.unlink(missing_ok=True)
+        raise
     finally:
         os.close(fd)
     rename(aside, path, name)

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 import duckdb
 import orjson
 
-from tallybook import packed, statements
+from tallybook import packed, statements, whole
 from tallybook.entry import Entry
 from tallybook.errors import NoRoom, TallybookError
 from tallybook.event import encode
@@ -181,9 +181,9 @@ class BulkFold:
 
         On a connection of its own, so that ``cached`` may go on beside it.
         """
-        path = str(target).replace("'", "''")
         kind = "parquet" if target.suffix == ".parquet" else "json"
-        with _told(target), self._connection.cursor() as beside:
+        with whole.written(target) as aside, _told(target), self._connection.cursor() as beside:
+            path = str(aside).replace("'", "''")
             beside.execute(_SQL["export"].format(target=path, kind=kind))
 
     def _entry(self, row: tuple[Any, ...]) -> Entry:

@@ -13,11 +13,12 @@ from tempfile import TemporaryDirectory
 import orjson
 
 from tallybook import entry as entries
+from tallybook import whole
 from tallybook.book import checkpoints, opening
 from tallybook.book.view import node_of
 from tallybook.clock import Clock, SystemClock, from_text, to_text
 from tallybook.entry import Entry
-from tallybook.errors import BadInput, IncompleteInput, NotNow
+from tallybook.errors import BadInput, IncompleteInput
 from tallybook.layout import FOLDER_MODE, Layout, require_book
 from tallybook.log.durable import make_folder
 from tallybook.log.reader import Position
@@ -108,14 +109,9 @@ class CacheAct:
         """The whole act."""
         found, base = self.surveyed()
         in_bulk = not base and not self.wish.export and find_spec("duckdb")
-        try:
-            with opening.told(self.wish.out or self.layout.log):
-                known = self._in_bulk(found) if in_bulk else None
-                return self.told(found, *(known or self.in_memory(found, base)))
-        except NotNow:
-            if self.wish.out:
-                (self.wish.out / f"cache.{self.wish.kind}").unlink(missing_ok=True)
-            raise
+        with opening.told(self.wish.out or self.layout.log):
+            known = self._in_bulk(found) if in_bulk else None
+            return self.told(found, *(known or self.in_memory(found, base)))
 
     def surveyed(self) -> tuple[Survey, Base | None]:
         """What is left of the log, and what a fold begins with."""
@@ -149,11 +145,12 @@ class CacheAct:
 
     def _write(self, told: Iterable[Entry]) -> Path:
         path = self._target()
-        if self.wish.kind == "parquet":
-            _write_parquet(path, told)
-            return path
-        with path.open("wb") as file:
-            file.writelines(orjson.dumps(_shown(entry)) + b"\n" for entry in told)
+        with whole.written(path) as aside:
+            if self.wish.kind == "parquet":
+                _write_parquet(aside, told)
+            else:
+                with aside.open("wb") as file:
+                    file.writelines(orjson.dumps(_shown(entry)) + b"\n" for entry in told)
         return path
 
     def _target(self) -> Path:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from tallybook.book import checkpoints
 from tallybook.book import store as stores
 from tallybook.book.checkpoints import Checkpoint
-from tallybook.errors import BadInput
+from tallybook.errors import BadInput, unwritable
 from tallybook.layout import FILE_MODE, FOLDER_MODE
 from tallybook.log import chain
 from tallybook.log.manifest import digest
@@ -55,7 +55,7 @@ def write(made: Checkpoint, folder: Path) -> Path:
             shutil.rmtree(target, ignore_errors=True)
             (Path(aside) / "new").rename(target)
     except OSError as error:
-        raise BadInput(f"--out {folder}: cannot be written: {error.strerror or error}") from error
+        raise unwritable(f"--out {folder}", error) from error
     return target
 
 

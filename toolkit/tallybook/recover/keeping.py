@@ -7,7 +7,7 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from tallybook.errors import BadInput
+from tallybook.errors import BadInput, unwritable
 from tallybook.layout import FOLDER_MODE
 from tallybook.log.durable import make_folder, replace_file, sync_folder
 from tallybook.recover import page
@@ -36,9 +36,7 @@ def write_certificate(folder: Path, certificate: Certificate) -> Path:
         replace_file(path, certificate.text().encode(), "certificate")
         replace_file(folder / "certificate.html", page.html(certificate).encode(), "certificate")
     except OSError as error:
-        raise BadInput(
-            f"{error.filename or folder}: the certificate cannot be written: {error.strerror}"
-        ) from error
+        raise unwritable(f"{error.filename or folder}: the certificate", error) from error
     return path
 
 

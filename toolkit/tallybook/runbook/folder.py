@@ -10,7 +10,7 @@ import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tallybook import settings
+from tallybook import settings, whole
 from tallybook.errors import BadInput, TallybookError
 from tallybook.layout import FILE_MODE, FOLDER_MODE, Layout, is_bucket, is_fleet
 
@@ -77,19 +77,10 @@ def finish(partial: Path) -> Path:
     for path in (*partial.iterdir(), partial):
         if path != partial:
             path.chmod(FILE_MODE)
-        _sync(path)
+        whole.sync(path)
     final = partial.rename(partial.with_name(partial.name.removesuffix(PARTIAL)))
-    _sync(final.parent)
+    whole.sync(final.parent)
     return final
-
-
-def _sync(path: Path) -> None:
-    """A stop of the machine must not leave a folder that looks whole and files that are empty."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def drop(partial: Path) -> None:

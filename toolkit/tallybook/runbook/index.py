@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 from urllib.parse import quote
 
-from tallybook.layout import FILE_MODE
+from tallybook import whole
 from tallybook.runbook.folder import REPORTS
 from tallybook.runbook.keeping import folder_of
 from tallybook.runbook.ledger import Ledger
@@ -25,10 +25,7 @@ _WIDTH, _HEIGHT = 200.0, 36.0
 def write(out: Path) -> Path:
     """Write the index of the runs under ``out`` aside and put it in place; its path."""
     runs = [run for run in Ledger(out).runs() if run.get("runbook")]
-    made = out / f"{FILE}.{os.getpid()}.partial"
-    made.write_text(render(runs, out), "utf-8", "backslashreplace")
-    made.chmod(FILE_MODE)
-    return made.replace(out / FILE)
+    return whole.put(out / FILE, render(runs, out).encode("utf-8", "backslashreplace"))
 
 
 def render(runs: Sequence[Mapping[str, Any]], out: Path) -> str:

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from tallybook import settings
+from tallybook import settings, whole
 from tallybook.errors import BadInput
-from tallybook.layout import FILE_MODE, carried, is_book
+from tallybook.layout import carried, is_book
 from tallybook.runbook.folder import private_folder
 
 LAID = ".tallybook-laid.json"
@@ -128,13 +127,7 @@ def _kept(became: str, text: bytes, laid: str | None) -> str:
 def _write(path: Path, text: bytes) -> None:
     """All of it or nothing, also where the machine stops in the middle."""
     private_folder(path.parent)
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    aside.touch(mode=FILE_MODE)
-    try:
-        aside.write_bytes(text)
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
+    whole.put(path, text)
 
 
 def _remembered(root: Path) -> dict[str, str]:

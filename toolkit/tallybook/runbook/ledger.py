@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tallybook import whole
 from tallybook.layout import FILE_MODE
 from tallybook.runbook.turns import Turn
 
@@ -41,8 +42,7 @@ class Ledger:
         fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)
-            _written(fd, text.encode("utf-8", "surrogateescape"))
-            os.fsync(fd)
+            whole.append(fd, text.encode("utf-8", "surrogateescape"))
         finally:
             os.close(fd)
 
@@ -102,19 +102,6 @@ def severities(findings: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 def _ended(run: Mapping[str, Any]) -> dict[str, Any]:
     end = {"status": INTERRUPTED, "exit_code": INTERRUPTED_CODE, "message": WITHOUT_A_WORD}
     return {**run, **end}
-
-
-def _written(fd: int, text: bytes) -> None:
-    """Append ``text``: a torn last line before it is closed, what does not fit is taken back."""
-    size = os.fstat(fd).st_size
-    torn = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
-    whole = b"\n" * torn + text
-    try:
-        if os.write(fd, whole) < len(whole):
-            raise OSError(28, "No space left on device", FILE)
-    except OSError:
-        os.ftruncate(fd, size)
-        raise
 
 
 def _run(line: bytes) -> dict[str, Any] | None:

@@ -6,8 +6,8 @@ import json
 import re
 from pathlib import Path
 
+from tallybook import whole
 from tallybook.errors import BadInput
-from tallybook.layout import FILE_MODE
 from tallybook.runbook.catalogue import HERE, SUFFIX
 from tallybook.runbook.folder import private_folder
 
@@ -43,13 +43,9 @@ def make(name: str) -> Path:
         raise BadInput(f"no name for a runbook: {name!r}; use small letters, digits and _")
     path = HERE / f"{name}{SUFFIX}"
     private_folder(HERE)
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(_notebook(name))
-        path.chmod(FILE_MODE)
-    except FileExistsError:
-        raise BadInput(f"{path} is there already: name another one") from None
-    return path
+    if path.exists():
+        raise BadInput(f"{path} is there already: name another one")
+    return whole.put(path, _notebook(name).encode())
 
 
 def _notebook(name: str) -> str:

@@ -4,7 +4,6 @@ The Parquet file has a name of its own; imported.json names it and is renamed in
 holds one whole import or none.
 """
 
-import contextlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,6 +13,7 @@ from typing import Any
 
 import duckdb
 
+from tallybook import whole
 from tallybook.errors import BadInput, TallybookError
 from tallybook.layout import FILE_MODE, FOLDER_MODE, Layout
 from tallybook.ops.imports.mapping import Mapped
@@ -69,13 +69,8 @@ def write(book: Path, mapped: Mapped, profile: Profile, node_id: str, at: str) -
 
 def _write(place: Layout, mapped: Mapped, profile: Profile, node_id: str, at: str) -> Record:
     name = f"imported-{os.urandom(4).hex()}.parquet"
-    partial = place.log / f".{name}.partial"
-    try:
-        events = _copy(mapped, partial, profile)
-        _synced(partial)
-        partial.rename(place.log / name)
-    finally:
-        partial.unlink(missing_ok=True)
+    with whole.written(place.log / name) as aside:
+        events = _copy(mapped, aside, profile)
     files = tuple({"file": file, "rows_before": before} for file, before in mapped.files)
     counts = asdict(mapped.counts) | {"events": events}
     record = Record(VERSION, node_id, profile.name, name, at, files, counts,
@@ -84,7 +79,7 @@ def _write(place: Layout, mapped: Mapped, profile: Profile, node_id: str, at: st
     _text(place.settings, f"[node]\nid = {json.dumps(node_id)}\n")
     _lines(place.unreadable, [asdict(bad) for bad in mapped.unreadable])
     _text(place.imported, json.dumps(asdict(record), ensure_ascii=False, indent=1) + "\n")
-    _synced(place.log)
+    whole.sync(place.log)
     for old in place.log.glob("imported-*.parquet"):
         if old.name != name:
             old.unlink()
@@ -133,18 +128,4 @@ def _lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
 def _text(path: Path, text: str) -> None:
     """Write a file beside its place, sync it and rename it in."""
-    partial = path.with_name(f".{path.name}.partial")
-    with contextlib.suppress(FileNotFoundError):
-        partial.unlink()
-    partial.touch(FILE_MODE)
-    partial.write_text(text, "utf-8")
-    _synced(partial)
-    partial.rename(path)
-
-
-def _synced(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    whole.put(path, text.encode())

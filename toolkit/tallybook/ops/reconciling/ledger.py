@@ -21,8 +21,9 @@ from typing import Any, Self
 
 import polars
 
+from tallybook import whole
 from tallybook.clock import to_text
-from tallybook.errors import BadInput
+from tallybook.errors import BadInput, unwritable
 from tallybook.layout import FILE_MODE, FOLDER_MODE
 from tallybook.ops.reconciling.causes import IN_FLIGHT
 from tallybook.ops.reconciling.covers import Cover
@@ -114,7 +115,7 @@ class Ledger:
                 found.keep(folder)
             _append(self.out / NAME, asdict(run))
         except OSError as error:
-            raise BadInput(f"{self.out}: cannot be written: {error.strerror or error}") from None
+            raise unwritable(f"{self.out}", error) from None
         return replace(self, runs=(*self.runs, run))
 
     def watermark(self) -> Watermark:
@@ -245,10 +246,10 @@ def _read(path: Path) -> list[Run]:
 
 
 def _append(path: Path, fields: dict[str, Any]) -> None:
-    """One more line, in one write."""
+    """One more line, whole or not at all."""
     text = json.dumps(fields, ensure_ascii=False, separators=(",", ":")) + "\n"
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, FILE_MODE)
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, FILE_MODE)
     try:
-        os.write(descriptor, text.encode())
+        whole.append(descriptor, text.encode())
     finally:
         os.close(descriptor)

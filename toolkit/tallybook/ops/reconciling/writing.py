@@ -9,8 +9,9 @@ from typing import Final
 import duckdb
 import orjson
 
+from tallybook import whole
 from tallybook.errors import BadInput
-from tallybook.layout import FILE_MODE, FOLDER_MODE
+from tallybook.layout import FOLDER_MODE
 from tallybook.ops.reconciling import page
 from tallybook.ops.reconciling.result import RELATIONS, Reconciliation
 
@@ -29,27 +30,18 @@ def write(found: Reconciliation, folder: Path, kind: str = "csv") -> list[Path]:
         raise BadInput(f"no format {kind!r}; choose one of {', '.join(FORMATS)}")
     folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
     summary = orjson.dumps(found.as_json(), option=orjson.OPT_INDENT_2)
-    files = [_put(folder / "reconciliation.json", summary + b"\n")]
+    files = [whole.put(folder / "reconciliation.json", summary + b"\n")]
     files += [
         relation(found, found.relation(name), folder / f"{name}.{kind}") for name in RELATIONS
     ]
     html = page.html(found, beside=f"differences.{kind} or rows.{kind}")
-    return [*files, _put(folder / "report.html", html.encode("utf-8", "replace"))]
+    return [*files, whole.put(folder / "report.html", html.encode("utf-8", "replace"))]
 
 
 def relation(found: Reconciliation, told: duckdb.DuckDBPyRelation, path: Path) -> Path:
     """Write one relation of ``found`` into ``path``, in the format that its ending names."""
-    _put(path, b"")
-    with found.room.checked():
-        FORMATS[path.suffix[1:]](told, str(path))
-    path.chmod(FILE_MODE)
-    return path
-
-
-def _put(path: Path, content: bytes) -> Path:
-    path.touch(FILE_MODE)
-    path.chmod(FILE_MODE)
-    path.write_bytes(content)
+    with whole.written(path) as aside, found.room.checked():
+        FORMATS[path.suffix[1:]](told, str(aside))
     return path
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from tallybook.errors import BadInput
+from tallybook.errors import BadInput, unwritable
 from tallybook.ids import canonical
 from tallybook.layout import FILE_MODE
 from tallybook.log.durable import replace_file
@@ -112,7 +112,8 @@ def name_of(made_from: Mapping[str, Any], actions: Iterable[Action]) -> str:
 
 
 def write(path: Path, plan: Plan) -> None:
-    """Write the plan, whole or not at all. Raises BadInput where it cannot be written."""
+    """Write the plan, whole or not at all. Raises BadInput where it cannot be written, NoRoom on
+    a full disk."""
     head = {name: getattr(plan.head, name) for name in Head.__slots__} | {"v": FORMAT}
     rows = [_sealed(plan.head.plan, head | {"key": list(plan.head.key)})]
     rows += [_sealed(plan.head.plan, one.as_json()) for one in plan.actions]
@@ -121,7 +122,7 @@ def write(path: Path, plan: Plan) -> None:
         replace_file(path, b"".join(orjson.dumps(row) + b"\n" for row in rows), "plan")
         path.chmod(FILE_MODE)
     except OSError as error:
-        raise BadInput(f"{path}: the plan cannot be written: {error.strerror}") from None
+        raise unwritable(f"{path}: the plan", error) from None
 
 
 def read(path: Path) -> Plan:

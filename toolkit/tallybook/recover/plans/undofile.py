@@ -11,7 +11,7 @@ import orjson
 
 from tallybook.book import Book
 from tallybook.entry import Entry, Put
-from tallybook.errors import BadInput
+from tallybook.errors import BadInput, unwritable
 from tallybook.job import Job
 from tallybook.layout import FILE_MODE
 from tallybook.log.durable import replace_file
@@ -37,7 +37,8 @@ def path_of(plan: Path) -> Path:
 
 def keep(path: Path, plan: Plan, book: Book) -> None:
     """Write what stands before the actions of ``plan``. A file of this same plan is left as it is:
-    it knows what stood before the first of them. Raises BadInput where nothing can be written."""
+    it knows what stood before the first of them. Raises BadInput where nothing can be written,
+    NoRoom on a full disk."""
     if path.exists() and read(path, plan) is not None:
         return
     found = [asdict(_before(book, one)) for one in plan.to_do]
@@ -46,7 +47,7 @@ def keep(path: Path, plan: Plan, book: Book) -> None:
         replace_file(path, b"".join(orjson.dumps(row) + b"\n" for row in rows), "undo")
         path.chmod(FILE_MODE)
     except OSError as error:
-        raise BadInput(f"{path}: the undo file cannot be written: {error.strerror}") from None
+        raise unwritable(f"{path}: the undo file", error) from None
 
 
 def read(path: Path, plan: Plan) -> dict[int, Before]:
