@@ -86,7 +86,7 @@ def judge(path: Path, clean: BinaryIO | None = None, *, every_line: bool = False
 def _pieces(file: BinaryIO) -> Iterator[_Piece]:
     """The text in pieces that end with a line, but for the last, where that has no end."""
     # read1 gives what comes right before a damaged place, too
-    while chunk := file.read1(_CHUNK):  # type: ignore[attr-defined]
+    while chunk := file.read1(_CHUNK):  # type: ignore[attr-defined] # both kinds of files have it
         end = chunk.rfind(b"\n") + 1
         if end:
             yield _Piece(chunk[:end], 0, ends=True)

@@ -60,8 +60,8 @@ def latency(warehouse: Warehouse, span: Span = WHOLE, *, by: str | None = None) 
     _require_group(by, GROUPS)
     first, last, jobs = warehouse.frame("arrival_span").row(0)
     asked = _split(span.within(first, last), span, span.every)
-    name = "latency" if jobs <= MOST_IN_MEMORY else "latency_ranked"
-    found = _in_seconds(_asked(warehouse, name, asked, span, by=by or ""))
+    macro = "measured_at_once" if jobs <= MOST_IN_MEMORY else "measured_by_rank"
+    found = _in_seconds(_asked(warehouse, "latency", asked, span, macro, by=by or ""))
     return _named(found.drop([] if span.every else ["window_start", "window_end"]), by)
 
 
@@ -135,9 +135,10 @@ def by_window(
 
 
 def _asked(
-    warehouse: Warehouse, name: str, asked: Windows, span: Span, **values: Any
+    warehouse: Warehouse, name: str, asked: Windows, span: Span, *macros: str, **values: Any
 ) -> polars.DataFrame:
-    warehouse.sql(statements.query("timing"))
+    for macro in ("timing", *macros):
+        warehouse.sql(statements.query(macro))
     known, text = asked.parameters() | values, statements.query(name)
     taken = {key: value for key, value in known.items() if f"${key}" in text}
     return _in_zone(warehouse.frame(name, taken), span.zone)

@@ -233,7 +233,7 @@ class Allowance:
 def _stream(text: str) -> Any:
     from nbformat import v4
 
-    return v4.new_output("stream", name="stdout", text=text)  # type: ignore[no-untyped-call]
+    return v4.new_output("stream", name="stdout", text=text)  # type: ignore[no-untyped-call] # of nbformat
 
 
 def _has_error(cell: Any) -> bool:

@@ -7,14 +7,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from datetime import date, datetime, time
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tallybook.errors import BadInput
 from tallybook.runbook.lines import Place, line_of, lines_of
 from tallybook.runbook.parameters import nearest
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 _LARGEST = 1e12
-Record = TypeVar("Record")
+Record = TypeVar("Record", bound="DataclassInstance")
 
 
 class TomlFile:
@@ -62,10 +65,10 @@ class TomlFile:
         choices: Mapping[str, tuple[str, ...]] | None = None,
     ) -> Record:
         """``raw`` over ``default``, a frozen record whose defaults give the types."""
-        known = {one.name: getattr(default, one.name) for one in fields(default)}  # type: ignore[arg-type]
+        known = {one.name: getattr(default, one.name) for one in fields(default)}
         known.pop("line", None)
         given = self.values(known, raw, place, choices=choices)
-        return replace(default, **given)  # type: ignore[type-var]
+        return replace(default, **given)
 
     def values(
         self,

@@ -102,10 +102,7 @@ def read_export(
     TMPDIR until it is closed. Raises BadInput for what is no such export, and IncompleteInput where
     a part of it is missing, cut or damaged.
     """
-    chosen = profile if isinstance(profile, Profile) else None
-    if profile is not None and chosen is None:
-        chosen = choosing.load(profile)  # type: ignore[arg-type] # a Profile was taken above
-    how = chosen or Profile()
+    how = choosing.load(profile) if isinstance(profile, str | Path) else profile or Profile()
     folder = TemporaryDirectory(prefix="tallybook-export-")
     connection = _connected(Path(folder.name), memory_limit or how.limits.memory)
     try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
@@ -123,7 +123,6 @@ def _age_s(message: Message, now: datetime) -> float:
 def _message(path: Path) -> Message | None:
     """The message in a file; None for one that was sent meanwhile or is none."""
     try:
-        raw: Mapping[str, object] = json.loads(path.read_bytes())
-        return Message(**raw)  # type: ignore[arg-type] # TypeError where it is another object
+        return Message(**json.loads(path.read_bytes()))  # TypeError where it is another object
     except (FileNotFoundError, ValueError, TypeError):
         return None

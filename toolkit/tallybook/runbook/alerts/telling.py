@@ -121,8 +121,7 @@ def _utc(instant: datetime) -> str:
 def _states(path: Path) -> dict[str, State]:
     """What was told; where the file is damaged, nothing: a state is then told again."""
     try:
-        raw: Mapping[str, Mapping[str, object]] = json.loads(path.read_bytes())
-        return {key: State(**state) for key, state in raw.items()}  # type: ignore[arg-type]
+        return {key: State(**state) for key, state in json.loads(path.read_bytes()).items()}
     except (FileNotFoundError, ValueError, TypeError, AttributeError):
         return {}
 
