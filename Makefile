@@ -24,7 +24,7 @@ demo: $(READY)
 	$(BIN)/tallybook demo $(ARGS)
 
 test: $(READY)
-	$(BIN)/pytest --numprocesses=auto --maxprocesses=4 --dist=loadscope --no-loadscope-reorder $(ARGS)
+	$(BIN)/pytest --numprocesses=4 --dist=loadscope --no-loadscope-reorder $(ARGS)
 
 check: $(READY)
 	$(BIN)/ruff format --check .
@@ -44,7 +44,7 @@ bench-full: $(READY)
 	$(BIN)/python -m tests.benchmarks --full
 
 torture: $(READY)
-	$(BIN)/pytest tests/torture -s --timeout=3600 $(ARGS)
+	TMPDIR=$${TMPDIR:-/tmp} $(BIN)/pytest tests/torture -s --timeout=3600 $(ARGS)
 
 lab: $(READY)
 	$(BIN)/tallybook lab $(ARGS)

@@ -12,8 +12,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -143,19 +144,15 @@ def test_a_brush_changes_the_table_to_the_leases_that_ended_in_it(
     ]
     frame = page.locator(".tallybook-incident svg.marks").first.locator("path.background").first
     line = page.locator(".tallybook-incident p", has_text="leases ended")
-    before, box = line.inner_text(), frame.bounding_box()
+    box = frame.bounding_box()
     ends = [box["x"] + box["width"] * share for share in (0.43, 0.53)]
     page.mouse.move(ends[0], box["y"] + 60)
     page.mouse.down()
     page.mouse.move(ends[1], box["y"] + 70, steps=6)
     page.mouse.up()
-    page.wait_for_function(
-        "text => !document.querySelector('.tallybook-incident p').innerText.startsWith(text)",
-        arg=before[:40],
-    )
-    since, until = (datetime.fromisoformat(one + "Z") for one in told(line.inner_text()))
-    assert abs(since - (first + (last - first) * 0.43)) < timedelta(milliseconds=60)
-    assert abs(until - (first + (last - first) * 0.53)) < timedelta(milliseconds=60)
+    wanted = [first + (last - first) * share for share in (0.43, 0.53)]
+    wait_for(page, lambda: near(told(line.inner_text()), wanted))
+    since, until = told(line.inner_text())
     asked = "select job_id from leases where ended_at >= ? and ended_at < ?"
     right = warehouse.sql(asked, [since, until]).fetchall()
     assert 5 < len(right) <= 50
@@ -170,11 +167,28 @@ def test_a_brush_changes_the_table_to_the_leases_that_ended_in_it(
     assert chromium.drawn(panels) > 3
 
 
-def told(line: str) -> tuple[str, str]:
+def told(line: str) -> tuple[datetime, datetime]:
     """From when to when the line says that the selection reaches."""
     found = re.match(r"(\S+) (\S+) to (?:(\S+) )?(\S+) UTC", line)
     assert found, line
-    return f"{found[1]}T{found[2]}", f"{found[3] or found[1]}T{found[4]}"
+    ends = f"{found[1]}T{found[2]}Z", f"{found[3] or found[1]}T{found[4]}Z"
+    return datetime.fromisoformat(ends[0]), datetime.fromisoformat(ends[1])
+
+
+def near(ends: Sequence[datetime], wanted: Sequence[datetime]) -> bool:
+    """Whether a selection reaches to where the mouse went; a pixel is some milliseconds."""
+    return all(
+        abs(one - other) < timedelta(milliseconds=60)
+        for one, other in zip(ends, wanted, strict=True)
+    )
+
+
+def wait_for(page: Any, condition: Callable[[], bool]) -> None:
+    """Let the page go on until the condition holds."""
+    deadline = time.monotonic() + 90
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        page.wait_for_timeout(20)
 
 
 def test_the_slider_shows_the_queue_that_as_of_says(
