@@ -33,7 +33,8 @@ def test_each_question_detector_and_chart_is_on_the_page() -> None:
 
 
 def test_each_kind_of_finding_is_on_the_page() -> None:
-    source = (ROOT / "toolkit" / "tallybook" / "ops" / "findings.py").read_text("utf-8")
+    folder = ROOT / "toolkit" / "tallybook" / "ops"
+    source = "".join(path.read_text("utf-8") for path in folder.rglob("findings.py"))
     begun = r'(?:_jobs|_keys|Finding)\((?:warehouse,)?\s*"([a-z_]+)"'
     calls = begun + r'|"(?:differs|only_\w+)", "([a-z_]+)"'
     kinds = {kind for found in re.findall(calls, source) for kind in found if kind}

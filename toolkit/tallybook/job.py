@@ -270,33 +270,16 @@ class Job(NamedTuple):
     ) -> list[Event]:
         """The events of a run that ended while its lease was nobody else's."""
         if outcome.settle == "done":
-            return [self._done(outcome)]
+            return [outcome.done(self.attempt_count + 1)]
         if self.cancel_requested_at and outcome.settle != "dead":
-            told = outcome.fields() | outcome.error_fields() | {"reason": "cancel_requested"}
-            return [Event("job.cancelled", told)]
+            return [outcome.cancelled("cancel_requested")]
         if outcome.settle == "snooze":
-            return [self._snoozed(outcome, moment)]
+            return [outcome.snoozed(self.attempt_count, moment)]
+        attempt_count = self.attempt_count + outcome.counted
         if self._may_retry(outcome, moment):
-            return [self._retry(outcome, rules, dice, moment)]
-        reason = self._dead_reason(outcome)
-        counted = {"attempt_count": self.attempt_count + outcome.counted, "reason": reason}
-        told = outcome.fields() | outcome.error_fields() | counted
-        return [Event("job.dead", told | self._skips(rules))]
-
-    def _done(self, outcome: Outcome) -> Event:
-        return Event(
-            "job.done",
-            outcome.fields() | {"attempt_count": self.attempt_count + 1, "result": outcome.result},
-        )
-
-    def _snoozed(self, outcome: Outcome, moment: Moment) -> Event:
-        delay_ms = None if outcome.until else round((outcome.after_s or 0) * 1000)
-        waits = {
-            "attempt_count": self.attempt_count,
-            "delay_ms": delay_ms,
-            "next_attempt_at": outcome.until or moment.wall(delay_ms or 0),
-        }
-        return Event("job.snoozed", outcome.fields() | waits)
+            delay_s = max(rules.backoff_s(max(attempt_count, 1), dice), outcome.after_s or 0)
+            return [outcome.retried(attempt_count, round(delay_s * 1000), moment)]
+        return [outcome.died(attempt_count, self._dead_reason(outcome), self._skips(rules))]
 
     def _may_retry(self, outcome: Outcome, moment: Moment) -> bool:
         left = not self._out_of_attempts(outcome) and not self.is_expired(moment)
@@ -309,20 +292,6 @@ class Job(NamedTuple):
 
     def _out_of_attempts(self, outcome: Outcome) -> bool:
         return outcome.counted and self.attempt_count + 1 >= self.max_attempts
-
-    def _retry(self, outcome: Outcome, rules: TopicSettings, dice: float, moment: Moment) -> Event:
-        attempt_count = self.attempt_count + outcome.counted
-        delay_s = max(rules.backoff_s(max(attempt_count, 1), dice), outcome.after_s or 0)
-        delay_ms = round(delay_s * 1000)
-        asked_ms = None if outcome.after_s is None else round(outcome.after_s * 1000)
-        waits = {
-            "attempt_count": attempt_count,
-            "delay_ms": delay_ms,
-            "next_attempt_at": moment.wall(delay_ms),
-            "retry_after_ms": asked_ms,
-            "reason": None if outcome.counted else "not_reached",
-        }
-        return Event("job.retry_scheduled", outcome.fields() | outcome.error_fields() | waits)
 
 
 _PLACES = {name: place for place, name in enumerate(Job._fields)}

@@ -10,7 +10,7 @@ from tallybook.ops.finding import Finding, Severity
 from tallybook.ops.thresholds import DEFAULTS, Backlog, SettingsReview
 from tallybook.ops.warehouse import Warehouse
 from tallybook.ops.windows import WHOLE, Span
-from tallybook.ops.wording import command, counted
+from tallybook.ops.wording import command, counted, sentence
 
 _SEVERITIES: dict[str, Severity] = {
     "topic paused": "warning",
@@ -94,7 +94,7 @@ def settings_review(
 ) -> list[Finding]:
     """A finding a setting of a topic that what was measured calls unsafe; ids are topic.setting."""
     if told := warehouse.silent.get("settings"):
-        return [Finding("clean", "info", told[:1].upper() + told[1:])]
+        return [Finding("clean", "info", sentence(told))]
     rows = reviewing.settings_review(warehouse, span).to_dicts()
     unsafe = [row for row in rows if row["over"] > thresholds.over_share * row["n"]]
     found = [

@@ -48,3 +48,11 @@ def finding(
             raise ValueError(f"{name} of a finding is text, not {words!r}; ids= takes a list")
     named = kind or "_".join(title.lower().split())
     return Finding(named, severity, title, tuple(str(one) for one in ids), evidence, action)
+
+
+def or_clean(found: Iterable[Finding | None], clean: str) -> list[Finding]:
+    """What was found; where that is nothing, or notes of no kind of its own, also ``clean``."""
+    told = [one for one in found if one]
+    if any(one.kind != "noted" for one in told):
+        return told
+    return [Finding("clean", "info", clean), *told]

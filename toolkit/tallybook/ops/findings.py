@@ -1,8 +1,8 @@
 """Findings: what a runbook says at its end, each with the ids that it is about.
 
 A function a runbook; each calls the detectors, so that what is shown and what is said agree.
-Those of the backlog, the settings, the dead letters, the log and the week lie beside their
-questions.
+Those of the backlog, the settings, the dead letters, the log, the week and a reconciliation lie
+beside their questions.
 Severity is ``info`` (as it should be, or absorbed), ``warning`` (look at it) or ``problem``
 (somebody must act). A run with nothing above ``info`` is clean.
 """
@@ -17,28 +17,20 @@ import polars
 from tallybook.ops import cached, detectors, questions
 from tallybook.ops import leases as leases_
 from tallybook.ops.advised import backlog, settings_review
-from tallybook.ops.finding import Finding, Severity
+from tallybook.ops.finding import Finding, Severity, or_clean
 from tallybook.ops.health import findings as log_health
 from tallybook.ops.letters import findings as dead_letters
-from tallybook.ops.reconciling import Explained, Reconciliation, Untold
+from tallybook.ops.reconciling.findings import findings as reconcile
 from tallybook.ops.thresholds import DEFAULTS, StuckLeases, ThroughputLatency
 from tallybook.ops.warehouse import Warehouse
 from tallybook.ops.weeks import findings as weekly_review
 from tallybook.ops.windows import WHOLE, Instant, Span
-from tallybook.ops.wording import command, counted
+from tallybook.ops.wording import command, counted, sentence, some, with_count
 
 __all__ = [
     "Finding", "backlog", "cache_rebuild", "dead_letters", "incomplete", "log_health", "reconcile",
     "settings_review", "stuck_leases", "throughput_latency", "weekly_review",
 ]  # fmt: skip
-
-_NAMED = 3
-_APART = {
-    "duplicate": "Rows whose key is repeated",
-    "null_key": "Rows with no key",
-    "unreadable": "Rows that cannot be read, or whose partner cannot",
-    "in_flight": "Rows that are still being delivered",
-}
 
 
 def throughput_latency(
@@ -94,7 +86,7 @@ def stuck_leases(
     ]  # fmt: skip
     held = _arrived(warehouse, span, "leases")
     ended = "Every lease was ended in time" if held else "No lease was held"
-    return _or_clean(found, _sentence(warehouse.silent.get("leases", ended)), span)
+    return _or_clean(found, sentence(warehouse.silent.get("leases", ended)), span)
 
 
 def cache_rebuild(warehouse: Warehouse, *, as_of: Instant = None) -> list[Finding]:
@@ -103,7 +95,7 @@ def cache_rebuild(warehouse: Warehouse, *, as_of: Instant = None) -> list[Findin
     State.db knows the end only; where ``as_of`` is given, a finding says that this is the end.
     """
     if told := warehouse.silent.get("cache") or warehouse.silent.get("state"):
-        return [Finding("clean", "info", _sentence(told))]
+        return [Finding("clean", "info", sentence(told))]
     compared = cached.compare_cache(warehouse)
     parity = cached.cache_parity(warehouse).row(0, named=True)
     digests = f"parity {parity['parity_log']} by the log, {parity['parity_state']} by state.db"
@@ -124,52 +116,6 @@ def cache_rebuild(warehouse: Warehouse, *, as_of: Instant = None) -> list[Findin
     return _or_clean(found, "The log holds no cache entry")
 
 
-def reconcile(
-    reconciliation: Reconciliation | Untold, explained: Explained | Untold | None = None
-) -> list[Finding]:
-    """What differs between the two sides of a reconciliation; with ``explained`` also why.
-
-    Where nothing was comparable, that is the one finding: no row is called missing.
-    """
-    if isinstance(reconciliation, Untold):
-        told = "two files can be compared"
-        compared = "tallybook reconcile EXPORT --local FILE"
-        return [Finding("clean", "info", reconciliation.words, evidence=told, action=compared)]
-    if reconciliation.apart:
-        return [Finding("not_comparable", "problem", _sentence(reconciliation.apart))]
-    found = [
-        _status(reconciliation, "differs", "changed", "Rows that differ"),
-        _status(reconciliation, "only_local", "missing", "Rows that are missing in the export"),
-        _status(reconciliation, "only_cloud", "extra", "Rows that are only in the export"),
-    ]
-    for kind in _APART:
-        for side in ("local", "cloud"):
-            words = f"{_APART[kind]} on the {side} side"
-            found.append(_status(reconciliation, f"{kind}_{side}", f"{kind}_{side}", words))
-    if isinstance(explained, Explained):
-        found = [_because(one, explained) for one in found if one]
-        found.append(_unexplained(explained))
-    matched = f"{counted(reconciliation.statuses['match'], 'matching row')}, nothing differs"
-    return _or_clean(found, matched)
-
-
-def _because(finding: Finding, explained: Explained) -> Finding:
-    """A finding of rows that differ with their causes, counted."""
-    named = {"changed": "differs", "missing": "only_local", "extra": "only_cloud"}
-    rows = explained.rows.filter(polars.col("difference") == named.get(finding.kind, ""))
-    if rows.is_empty():
-        return finding
-    counts = rows["cause"].value_counts(sort=True).iter_rows()
-    causes = _some([f"{cause}: {counted(count, 'row')}" for cause, count in counts])
-    return replace(finding, evidence="; ".join(filter(None, (finding.evidence, causes))))
-
-
-def _unexplained(explained: Explained) -> Finding | None:
-    keys = tuple(explained.keys("unexplained"))
-    title = _counted("Differences that the log does not explain", len(keys))
-    return Finding("unexplained", "problem", title, keys) if keys else None
-
-
 def incomplete(warehouse: Warehouse) -> list[Finding]:
     """What could not be read or is not there; empty for a whole log."""
     found = []
@@ -181,7 +127,7 @@ def incomplete(warehouse: Warehouse) -> list[Finding]:
         places = tuple(f"{row[0]}:{row[1]}" for row in lines.iter_rows())
         title = f"{counted(lines.height, 'line')} of the log cannot be read"
         reasons = lines["reason"].unique(maintain_order=True).to_list()
-        found.append(Finding("quarantined", "problem", title, places, _some(reasons), verify))
+        found.append(Finding("quarantined", "problem", title, places, some(reasons), verify))
     holes = tuple(f"{w[:8]}:{first}-{last}" for w, first, last in warehouse.gaps.iter_rows())
     if holes:
         told = "; ".join([*warehouse.losses, "what happened there is not in any answer"])
@@ -210,7 +156,7 @@ def _jobs(
     ids = tuple(names.unique(maintain_order=True).to_list())
     has_queue = words and not warehouse.imported
     shown = command(warehouse.book, *(words if has_queue else ("trace", str(rows["job_id"][0]))))
-    return Finding(kind, severity, _counted(title, len(ids)), ids, _some(details), shown)
+    return Finding(kind, severity, with_count(title, len(ids)), ids, some(details), shown)
 
 
 def _stuck(warehouse: Warehouse, rows: polars.DataFrame) -> Finding | None:
@@ -254,8 +200,8 @@ def _metrics(rows: polars.DataFrame, *, whole: bool) -> Finding | None:
              "in the metrics" for row in rows.iter_rows(named=True)]  # fmt: skip
     workers = tuple(rows["worker"].unique(maintain_order=True).to_list())
     title = "Workers for which metrics and log disagree; the log is right"
-    told = _some(words) + ("" if whole else " (over the whole log, not this window)")
-    return Finding("metrics_disagree", "info", _counted(title, len(workers)), workers, told)
+    told = some(words) + ("" if whole else " (over the whole log, not this window)")
+    return Finding("metrics_disagree", "info", with_count(title, len(workers)), workers, told)
 
 
 def _keys(
@@ -268,20 +214,9 @@ def _keys(
     mend: str = "",
 ) -> Finding | None:
     keys = tuple(compared.filter(polars.col("status") == status)["key"].to_list())
-    return Finding(kind, severity, _counted(title, len(keys)), keys, detail, mend) if keys else None
-
-
-def _status(reconciliation: Reconciliation, status: str, kind: str, title: str) -> Finding | None:
-    count = reconciliation.statuses[status]
-    if not count:
-        return None
-    keys = tuple(reconciliation.keys(status))
-    detail = ""
-    if status == "differs":
-        columns = reconciliation.changed_cells_by_column
-        detail = _some([f"{column}: {counted(cells, 'cell')}" for column, cells in columns.items()])
-    severity: Severity = "info" if kind.startswith("in_flight") else "problem"
-    return Finding(kind, severity, _counted(title, count), keys, detail)
+    return (
+        Finding(kind, severity, with_count(title, len(keys)), keys, detail, mend) if keys else None
+    )
 
 
 def _not_imported(warehouse: Warehouse) -> list[Finding]:
@@ -290,27 +225,9 @@ def _not_imported(warehouse: Warehouse) -> list[Finding]:
     places = tuple(f"{row[0]}:{row[1]}" for row in rows.iter_rows())
     reasons = rows["reason"].unique(maintain_order=True).to_list()
     title = f"{counted(rows.height, 'row')} of the imported log cannot be read"
-    bad = [Finding("quarantined", "problem", title, places, _some(reasons))] if places else []
-    return bad + [Finding("noted", "info", _sentence(told)) for told in warehouse.warnings]
-
-
-def _sentence(words: str) -> str:
-    return words[:1].upper() + words[1:]
-
-
-def _counted(title: str, count: int) -> str:
-    return f"{title}: {count:,}"
-
-
-def _some(words: list[str]) -> str:
-    left = len(words) - _NAMED
-    return "; ".join(words[:_NAMED]) + (f"; and {left} more" if left > 0 else "")
+    bad = [Finding("quarantined", "problem", title, places, some(reasons))] if places else []
+    return bad + [Finding("noted", "info", sentence(told)) for told in warehouse.warnings]
 
 
 def _or_clean(found: list[Finding | None], clean: str, span: Span = WHOLE) -> list[Finding]:
-    """What was found; where that is nothing, or notes of no kind of its own, also ``clean``."""
-    told = [finding for finding in found if finding]
-    if any(finding.kind != "noted" for finding in told):
-        return told
-    where = " in this window" if span.narrow else ""
-    return [Finding("clean", "info", clean + where), *told]
+    return or_clean(found, clean + (" in this window" if span.narrow else ""))

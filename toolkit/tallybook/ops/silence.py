@@ -6,6 +6,7 @@ from typing import Any
 import polars
 
 from tallybook.ops.warehouse import Warehouse
+from tallybook.ops.wording import sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,4 +28,4 @@ def or_silence(
     """
     told = warehouse.silent.get(what)
     known = any(column.null_count() < rows.height for column in rows)
-    return rows if known or told is None else Silence(told[:1].upper() + told[1:])
+    return rows if known or told is None else Silence(sentence(told))

@@ -14,9 +14,9 @@ from tallybook.book import Book, Held, Settled, Want
 from tallybook.errors import NotNow, TallybookError
 from tallybook.event import Event
 from tallybook.ids import new_worker_id
-from tallybook.job import Job, Status
+from tallybook.job import Job
 from tallybook.layout import FILE_MODE
-from tallybook.worker import notify, options
+from tallybook.worker import draining, notify, options
 from tallybook.worker.beat import Beat
 from tallybook.worker.handlers import Registered
 from tallybook.worker.lane import Lane
@@ -244,10 +244,8 @@ class Worker:
         """Whether a draining worker has nothing left to wait for; else waits for news."""
         longest_s = _DRAIN_IDLE_S if self._drain else _LONGEST_IDLE_S
         try:
-            if self._drain and not (left := _open_topics(book, self._topics)):
+            if self._drain and draining.is_over(book, self._topics, self._patience):
                 return True
-            if self._drain and (paused := _paused(book, left)):
-                self._patience.complain("--drain waits for jobs of paused topics: %s", paused)
             wake.wait(min(longest_s, book.next_due_s(self._topics) or longest_s))
         except NotNow as error:
             self._patience.again_later(error)
@@ -294,19 +292,3 @@ class Worker:
             self._counters,
             lambda beat: self._each_beat(beat, book),
         )
-
-
-def _open_topics(book: Book, topics: Sequence[str]) -> list[str]:
-    """Those of ``topics`` that have pending or leased jobs."""
-    return [
-        topic
-        for topic, counts in book.counts().items()
-        if topic in topics and counts.get(Status.PENDING, 0) + counts.get(Status.LEASED, 0)
-    ]
-
-
-def _paused(book: Book, topics: Sequence[str]) -> str:
-    """Those of ``topics`` that are paused, with what to type; empty where none is."""
-    switches = book.topics()
-    paused = [topic for topic in topics if switches.get(topic) == "paused"]
-    return ", ".join(f"{topic} (tallybook topic resume {topic})" for topic in paused)

@@ -9,6 +9,7 @@ from tallybook.ops.reconciling.explaining import Explained, Flight, explain, rec
 from tallybook.ops.reconciling.result import Reconciliation
 from tallybook.ops.silence import Silence
 from tallybook.ops.warehouse import Warehouse
+from tallybook.ops.wording import sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ def explain_cache(
 
 def _untold(warehouse: Warehouse) -> Untold | None:
     if told := warehouse.silent.get("cache"):
-        return Untold(f"{told[:1].upper()}{told[1:]}: there is nothing to compare")
+        return Untold(f"{sentence(told)}: there is nothing to compare")
     return None
 
 
