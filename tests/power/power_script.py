@@ -76,6 +76,7 @@ def main(root: Path) -> None:
     with Book.open(root) as book:
         for _ in range(6):
             settle(book, claim(book))
+        say("swapping")
         swap(book)
         say("swapped")
         reader = look(root)
@@ -85,6 +86,7 @@ def main(root: Path) -> None:
         prune(book)
         say("pruned")
         settle(book, claim(book))
+        say("losing")
         lose_state(root)
         enqueue(book, "after a loss of the state")
     reader.close()

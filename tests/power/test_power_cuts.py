@@ -62,7 +62,7 @@ LATE = (
         b"pruning\n",
     )
     | dict.fromkeys(("archive", "manifest", "manifest folder"), b"compressing\n")
-    | {"old wal": b"filled\n", "state file": b"pruned\n"}
+    | {"old wal": b"swapping\n", "state file": b"losing\n"}
 )
 """Syncs that come late, and the acknowledgement before them."""
 SEED = int(os.environ.get("TORTURE_SEED", "1"))

@@ -164,7 +164,7 @@ def test_a_brush_changes_the_table_to_the_leases_that_ended_in_it(
     )
     assert sorted(row[-1] for row in cells(table)) == sorted(job for (job,) in right)
     panels = page.locator(".tallybook-incident svg.marks").nth(1)
-    assert chromium.drawn(panels) > 3
+    wait_for(page, lambda: chromium.drawn(panels) > 3)
 
 
 def told(line: str) -> tuple[datetime, datetime]:
