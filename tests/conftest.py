@@ -12,6 +12,7 @@ import os
 import shutil
 import signal
 import tempfile
+import time
 from collections.abc import Iterator
 from functools import partial
 from itertools import groupby
@@ -37,6 +38,8 @@ LONG = (
 MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of each session's own in it
 ROOM = 4_000_000_000
 """Bytes that must be free in memory; a whole run leaves under one of four."""
+PREFIX = "tally-"
+OLD_S = 6 * 3600
 MADE = pytest.StashKey[str]()
 
 
@@ -59,14 +62,22 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
-        made = tempfile.mkdtemp(prefix="tally-", dir=MEMORY)
+        sweep()
+        made = tempfile.mkdtemp(prefix=PREFIX, dir=MEMORY)
         config.stash[MADE] = os.environ["TMPDIR"] = tempfile.tempdir = made
+
+
+def sweep() -> None:
+    """Remove what sessions left that ended hours ago, killed or with a failure."""
+    for left in MEMORY.glob(f"{PREFIX}*"):
+        if left.stat().st_mtime < time.time() - OLD_S:
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Leave nothing in memory but where a test failed."""
     made = session.config.stash.get(MADE, None)
-    if made and not exitstatus:
+    if made and exitstatus != pytest.ExitCode.TESTS_FAILED:
         session.config.add_cleanup(partial(shutil.rmtree, made, ignore_errors=True))
 
 
