@@ -16,9 +16,11 @@ create or replace macro quick_decimal(cell) as
         else decimal_text(cell)
     end;
 
+-- DuckDB takes fewer digits and blanks at both ends; with 20 letters from a digit to the Z there is room for neither
 create or replace macro quick_timestamp(cell) as
     case
-        when strftime(try_cast(cell as timestamp), '%Y-%m-%dT%H:%M:%SZ') = cell then cell
+        when strlen(cell) = 20 and cell >= '0' and suffix(cell, 'Z')
+            and try_strptime(cell, '%Y-%m-%dT%H:%M:%SZ') is not null then cell
         else timestamp_text(cell)
     end;
 
