@@ -116,7 +116,6 @@ def _compared(
 def _group(room: Room, sides: tuple[Side, Side], columns: Columns) -> None:
     """Read both sides, and group their rows by key."""
     for side in sides:
-        _require_whole_ids(room, side, columns)
         room.run(plan.cells(side, columns))
     if any(side.lies for side in sides):
         room.spare_memory()
@@ -128,6 +127,8 @@ def _group(room: Room, sides: tuple[Side, Side], columns: Columns) -> None:
         reading.settle(room.connection, side)
     if any(side.header for side in sides) and room.all("select 1 from keyed where again limit 1"):
         raise NotAsItLies
+    for side in sides:
+        _require_whole_ids(room, side, columns)
 
 
 def _bytes_lying(sides: tuple[Side, Side]) -> int:

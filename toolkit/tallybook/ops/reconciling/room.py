@@ -97,9 +97,11 @@ class Room:
         return found
 
     def keep(self, name: str, frame: polars.DataFrame) -> None:
-        """Make a frame a table."""
-        self.connection.register("given", frame)
-        self.connection.execute(f"create or replace table {name} as from given")
+        """Make a frame a table with its rows in their order."""
+        self.connection.register("given", frame.with_row_index("n"))
+        self.connection.execute(
+            f"create or replace table {name} as select * exclude (n) from given order by n"  # noqa: S608 - our name
+        )
         self.connection.unregister("given")
 
     def drop_all_but(self, kept: Collection[str]) -> None:
