@@ -187,7 +187,7 @@ class _Loader:
         file.found = found
         self._reading.bad += taken.bad
         self._reading.skipped += taken.skipped
-        self._reading.warnings += found.said
+        self._reading.warnings += [*found.said, *taken.said]
         for what, times in taken.skipped.items():
             if what != "blank line":
                 self._say(f"{text.name}: {what} {times:,} times; it was skipped")
