@@ -6,21 +6,19 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
 from tallybook.ops.exports import rowwise, texts
-from tallybook.ops.exports.dialects import Found
+from tallybook.ops.exports.dialects import Found, trails
 from tallybook.ops.exports.ledger import SHOWN, BadRow
 from tallybook.ops.exports.profile import MEBIBYTE, Limits
-from tallybook.ops.exports.target import Target
+from tallybook.ops.exports.target import Given, Target
 from tallybook.ops.exports.texts import Text
 
+_CHUNK = 1 << 20
 _OWN_QUOTE = '"'
-_BUFFER = (
-    32 * MEBIBYTE
-)  # of which each thread has a few; DuckDB would take 16 times the largest row
+_BUFFER = 32 * MEBIBYTE  # a thread has a few; DuckDB would make them 16 times the largest row
 _FAST = """read_csv(
         $file, columns = $columns, delim = $delimiter, header = $header, auto_detect = false,
         quote = $quote, escape = $escape, nullstr = '', allow_quoted_nulls = false,
@@ -42,10 +40,15 @@ class NotAsItLies(Exception):
 
 @dataclass(slots=True)
 class Taken:
-    """What became of the rows of one text beside those in the target."""
+    """What became of the rows of one text beside those in the target, and what is to be said.
+
+    ``marks`` are the delimiters in those that are bad.
+    """
 
     bad: list[BadRow] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
+    said: list[str] = field(default_factory=list)
+    marks: int = 0
 
 
 def take(
@@ -101,7 +104,7 @@ def settle(
     return taken
 
 
-def _options(text: Text, found: Found, target: Target, limits: Limits) -> dict[str, Any]:
+def _options(text: Text, found: Found, target: Target, limits: Limits) -> Given:
     """The parameters of ``_FAST``."""
     quote = found.dialect.quote
     return {
@@ -118,13 +121,15 @@ def _fast(
     at: list[int], limits: Limits,
 ) -> Taken | None:  # fmt: skip
     """The rows by DuckDB; None, and nothing taken, where it met what it cannot be trusted with."""
+    given = _options(text, found, target, limits)
     connection.execute("begin transaction")
     try:
         before = target.rows
-        target.take(_FAST, _options(text, found, target, limits), at)
+        target.take(_FAST, given, at)
         taken = _rejected(connection, text, found, target)
         again = bool(found.header) and target.holds(before, at, found.columns)
-        if taken is None or again:
+        marks = (target.rows - before) * (len(at) - 1) + (taken.marks if taken else 0)
+        if taken is None or again or not _has(connection, text, found, limits, given, marks):
             connection.execute("rollback")
             target.rows = before
             return None
@@ -136,9 +141,61 @@ def _fast(
         connection.execute("rollback")
         raise
     finally:
-        for rows in ("rejected", "scanned"):
-            connection.execute(f"drop table if exists {target.name}_{rows}")
+        _forget(connection, given)
     return taken
+
+
+def _forget(connection: duckdb.DuckDBPyConnection, given: Given) -> None:
+    for name in ("rejected", "scanned"):
+        connection.execute(f"drop table if exists {given[name]}")
+
+
+def _has(
+    connection: duckdb.DuckDBPyConnection, text: Text, found: Found, limits: Limits, given: Given,
+    marks: int,
+) -> bool:  # fmt: skip
+    """Whether a text has so many delimiters between its cells. A row that has one more, and nothing
+    behind it, is taken by DuckDB without a word."""
+    if found.trails:
+        return True
+    there = _marks(text.path, found, limits)
+    if there == marks or (text.look.quoted and not _end_lines(text, found)):
+        return True
+    return text.look.quoted and there == marks + _inside(connection, found, given)
+
+
+def _inside(connection: duckdb.DuckDBPyConnection, found: Found, given: Given) -> int:
+    """How many delimiters stand inside of cells, by a second look."""
+    _forget(connection, given)
+    cells = " || ".join(f"coalesce(r{r}, '')" for r in range(len(found.columns)))
+    query = f"select sum(len({cells}) - len(replace({cells}, $delimiter, ''))) from {_FAST}"  # noqa: S608 - our names
+    ((letters,),) = connection.execute(query, given).fetchall()
+    return int(letters or 0) // len(found.delimiter)
+
+
+def _marks(path: Path, found: Found, limits: Limits) -> int:
+    """How many delimiters a text has below its header."""
+    first = next(rows_of(path, found, limits, doubled_ends=False), None)
+    mark = found.delimiter.encode()
+    return sum(chunk.count(mark) for chunk in _chunks(path, first.offset)) if first else 0
+
+
+def _end_lines(text: Text, found: Found) -> bool:
+    """Whether a delimiter stands before an end of a line, be it inside quotes."""
+    mark = found.delimiter.encode()
+    ends = [mark + end[:1] for end in text.look.ends]
+    for chunk in _chunks(text.path, 0):
+        if any(end in chunk for end in ends) or chunk.endswith(mark):
+            return True
+    return False
+
+
+def _chunks(path: Path, offset: int) -> Iterator[bytes]:
+    """A text from a byte on; no end of a line is torn from what stands before it."""
+    with path.open("rb") as file:
+        file.seek(offset)
+        while chunk := file.read(_CHUNK):
+            yield chunk + file.readline()
 
 
 def _rejected(
@@ -151,16 +208,16 @@ def _rejected(
             return None
         had = _FOUND.search(reason)
         why = _ragged(int(had[1]), found) if had else reason
-        first.setdefault(offset, (why, (words or "")[:SHOWN]))
+        first.setdefault(offset, (why, words or ""))
     lines = texts.lines_at(text.path, list(first))
-    taken = Taken()
+    taken = Taken(marks=sum(words.count(found.delimiter) for _, words in first.values()))
     for (offset, (why, words)), line in zip(first.items(), lines, strict=True):
-        taken.bad.append(BadRow(line, why, words, text.name, offset))
+        taken.bad.append(BadRow(line, why, words[:SHOWN], text.name, offset))
     return taken
 
 
 def _row_by_row(text: Text, found: Found, target: Target, at: list[int], limits: Limits) -> Taken:
-    taken = Taken()
+    taken, trailing = Taken(), list[int]()
     width = len(found.columns)
     identical = at == list(range(len(target.columns)))
     for row in rows_of(text.path, found, limits, doubled_ends=text.look.doubled_ends):
@@ -171,7 +228,8 @@ def _row_by_row(text: Text, found: Found, target: Target, at: list[int], limits:
             taken.skipped["blank line"] += 1
         elif found.header and cells == found.columns:
             taken.skipped["header again"] += 1
-        elif len(cells) > width and not any(cells[width:]):
+        elif trails(cells, width):
+            trailing.append(row.line)
             target.add(_placed(cells[:width], at, target, identical), row.line, row.offset)
         elif len(cells or [None]) != width:
             words = found.delimiter.join(cell or "" for cell in cells)[:SHOWN]
@@ -180,6 +238,9 @@ def _row_by_row(text: Text, found: Found, target: Target, at: list[int], limits:
         else:
             target.add(_placed(cells or [None], at, target, identical), row.line, row.offset)
     target.flush()
+    if trailing and not found.trails:
+        taken.said.append(f"{text.name}: a row ends in a delimiter with nothing behind it "
+                          f"{len(trailing):,} times, first at line {trailing[0]}")  # fmt: skip
     return taken
 
 

@@ -17,16 +17,22 @@ _HEAD_BYTES = 1 << 18
 _ROWS = 200
 _DELIMITERS = (",", "\t", ";", "|", "\x01", "^", "~", ":")
 _MOST = 0.7
+TRAILS = "rows end in a delimiter with nothing behind it"
+_HEADER_TRAILS = "the header ends in a delimiter, and no row has a cell after it"
 _CHANGED = "it is for another export, or this one has changed"
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A dialect with nothing left open, the names of the columns and what was guessed of it."""
+    """A dialect with nothing left open, the names of the columns and what was guessed of it.
+
+    ``trails``: that its first rows end in a delimiter with nothing behind it was said.
+    """
 
     dialect: Dialect
     columns: list[str]
     said: list[str]
+    trails: bool = False
 
     @property
     def delimiter(self) -> str:
@@ -54,7 +60,17 @@ def find(name: str, path: Path, pinned: Dialect) -> Found:
     if dialect.header is None:
         dialect = replace(dialect, header=header_line(rows))
     names = _names(name, rows, dialect, said)
-    return Found(dialect, names, said)
+    trailing = [row.line for row in rows if row.line >= (dialect.header or 0)
+                and trails(row.cells, len(names))]  # fmt: skip
+    if trailing:
+        is_header = trailing[0] == dialect.header
+        said.append(f"{name}: {_HEADER_TRAILS if is_header else TRAILS}")
+    return Found(dialect, names, said, bool(trailing))
+
+
+def trails(cells: rowwise.Cells, width: int) -> bool:
+    """Whether a row of ``width`` cells has more delimiters, with nothing behind them."""
+    return len(cells) > width and all(cell is None for cell in cells[width:])
 
 
 def _by_name(name: str) -> str:
@@ -158,10 +174,6 @@ def _named(
     cells = list(header.cells)
     while len(cells) > 1 and not cells[-1] and _empty_below(rows, header.line, len(cells) - 1):
         cells.pop()
-    if len(cells) < len(header.cells):
-        said.append(f"{name}: the header ends in a delimiter, and no row has a cell after it")
-    elif any(len(row.cells) > len(cells) and not any(row.cells[len(cells) :]) for row in rows):
-        said.append(f"{name}: rows end in a delimiter with nothing behind it")
     named = [cell or f"column {at}" for at, cell in enumerate(cells, start=1)]
     twice = sorted({cell for cell in named if named.count(cell) > 1})
     if twice:
@@ -175,4 +187,5 @@ def _named(
 
 
 def _empty_below(rows: Sequence[rowwise.Row], line: int, at: int) -> bool:
-    return not any(row.cells[at] for row in rows if row.line > line and len(row.cells) > at)
+    below = (row.cells[at] for row in rows if row.line > line and len(row.cells) > at)
+    return all(cell is None for cell in below)

@@ -196,6 +196,7 @@ class _Loader:
         taken = delimited.take(self._connection, text, found, self._target, self._profile.limits)
         self._reading.bad += taken.bad
         self._reading.skipped += taken.skipped
+        self._reading.warnings += taken.said
         for what, times in taken.skipped.items():
             if what != "blank line":
                 self._say(f"{text.name}: {what} {times:,} times; it was skipped")
