@@ -127,7 +127,7 @@ def test_what_does_not_fit_into_memory_is_spilled_and_compared_all_the_same(
         forget(room, kept)
 
     monkeypatch.setattr(Room, "drop_all_but", seen)
-    with reconcile(WIDE, WIDE, key="id", memory="40MB", out=tmp_path) as found:
+    with reconcile(WIDE, WIDE, key="id", memory="50MB", out=tmp_path) as found:
         assert found.clean and found.rows_local == WIDE.height and spilled
     assert list(tmp_path.iterdir()) == []
 
@@ -137,7 +137,7 @@ def test_without_room_to_spill_it_says_where_and_leaves_nothing(tmp_path: Path) 
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
     try:
         with pytest.raises(NoRoom, match=r"the disk takes no more.*--out, or in TMPDIR"):
-            reconcile(WIDE, WIDE, key="id", memory="40MB", out=tmp_path)
+            reconcile(WIDE, WIDE, key="id", memory="50MB", out=tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert list(tmp_path.iterdir()) == []

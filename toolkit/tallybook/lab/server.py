@@ -38,6 +38,7 @@ _STOP_S = 10.0
 _TRIALS = 3
 _CARRIED = ("notebooks", "runbooks")
 _SETTINGS = offline.FOLDER
+_TABLES = {**TABLES, "POLARS_FMT_STR_LEN": "1000"}  # a long text scrolls on a screen
 _ASKS_NOBODY = {
     "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}
 }
@@ -184,7 +185,7 @@ def _started(
     own |= {offline.OUT: str(place.out), "TALLYBOOK_BOOK": str(book)}
     server = subprocess.Popen(
         _command(place, browser),
-        env={**os.environ, **TABLES, **own},
+        env={**os.environ, **_TABLES, **own},
         stdin=subprocess.DEVNULL,
         stdout=log,
         stderr=subprocess.STDOUT,
