@@ -82,9 +82,14 @@ def dynamodb(folder: Path, parts: list[list[dict[str, Any]]], total: int | None 
 def inventory(folder: Path, text: str, **other: Any) -> Path:
     """An S3 Inventory of one CSV file without a header: Bucket, Key, Size, IsLatest."""
     path = write(folder / "data" / "a.csv.gz", gzip.compress(text.encode()))
+    return inventoried(folder, path, "CSV", "Bucket, Key, Size, IsLatest", **other)
+
+
+def inventoried(folder: Path, path: Path, form: str, schema: str, **other: Any) -> Path:
+    """The manifest of an S3 Inventory that is one file."""
     manifest = {
-        "sourceBucket": "b", "fileFormat": "CSV", "fileSchema": "Bucket, Key, Size, IsLatest",
-        "files": [{"key": "inv/b/data/a.csv.gz", "size": path.stat().st_size,
+        "sourceBucket": "b", "fileFormat": form, "fileSchema": schema,
+        "files": [{"key": f"inv/b/data/{path.name}", "size": path.stat().st_size,
                    "MD5checksum": hashlib.md5(path.read_bytes()).hexdigest()}],  # noqa: S324
         **other,
     }  # fmt: skip

@@ -6,12 +6,15 @@ import gzip
 import hashlib
 import json
 import zipfile
+from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
-from export_steps import cells, dynamodb, inventory, profile, reading, warnings, write
+from export_steps import cells, dynamodb, inventoried, inventory, profile, reading, warnings, write
+from pyarrow import orc, parquet
 
 from tallybook import ops
 from tallybook.errors import BadInput, IncompleteInput
@@ -98,6 +101,53 @@ def test_an_inventory_has_the_columns_of_its_manifest_and_plain_keys(tmp_path: P
     columns, rows = cells(tmp_path)
     assert columns == ["Bucket", "Key", "Size", "IsLatest"]
     assert rows[0] == ["b", "a b/c+d", 12, True] and rows[1][1] == "e f"
+
+
+_SCHEMAS = {
+    "Parquet": "message s3.inventory { required binary bucket (UTF8); required binary key (UTF8); "
+    "optional boolean is_latest; optional int64 size; "
+    "optional int64 last_modified_date (TIMESTAMP_MILLIS); }",
+    "ORC": "struct<bucket:string,key:string,is_latest:boolean,size:bigint,"
+    "last_modified_date:timestamp>",
+}
+
+
+def columnar(folder: Path, form: str) -> Path:
+    """An S3 Inventory of one ORC or Parquet file; in those no key is encoded."""
+    at = datetime(2026, 11, 30, 1, 2, 3, 456000, tzinfo=UTC)
+    table = pyarrow.table({
+        "bucket": ["b", "b"],
+        "key": ["a%20b/c+d", "é"],
+        "is_latest": [True, None],
+        "size": pyarrow.array([2**53 + 1, None], pyarrow.int64()),
+        "last_modified_date": pyarrow.array([at, None], pyarrow.timestamp("ms", "UTC")),
+    })  # fmt: skip
+    path = folder / "data" / f"a.{form.lower()}"
+    path.parent.mkdir(parents=True)
+    (orc if form == "ORC" else parquet).write_table(table, path)
+    return inventoried(folder, path, form, _SCHEMAS[form])
+
+
+@pytest.mark.parametrize("form", ["ORC", "Parquet"])
+def test_a_columnar_inventory_has_its_types_and_keys_as_they_are(tmp_path: Path, form: str) -> None:
+    columns, rows = cells(columnar(tmp_path, form))
+    assert columns == ["bucket", "key", "is_latest", "size", "last_modified_date"]
+    at = datetime(2026, 11, 30, 1, 2, 3, 456000, tzinfo=UTC)
+    assert rows == [["b", "a%20b/c+d", True, 2**53 + 1, at], ["b", "é", None, None, None]]
+    with reading(tmp_path) as export:
+        assert export.ledger.layout == "s3-inventory"
+
+
+@pytest.mark.parametrize("form", ["ORC", "Parquet"])
+def test_a_columnar_inventory_that_is_cut_or_another_file_is_refused(
+    tmp_path: Path, form: str
+) -> None:
+    path = columnar(tmp_path, form) / "data" / f"a.{form.lower()}"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1])
+    refused(IncompleteInput, tmp_path, f"a.{form.lower()}")
+    path.write_bytes(bytes(len(whole)))
+    refused(IncompleteInput, tmp_path, f"a.{form.lower()}")
 
 
 def test_an_inventory_of_another_checksum_is_incomplete(tmp_path: Path) -> None:

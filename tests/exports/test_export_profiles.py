@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -188,3 +190,75 @@ def test_a_key_is_asked_for_where_nothing_is_inspected(
     path = write(tmp_path / "a.csv", "id\n1\n")
     code, _, said = told(capsys, str(path), "--local", str(path))
     assert code == 2 and "--key; --inspect shows the columns" in said
+
+
+ORDERS = """Name,Email,Financial Status,Paid at,Currency,Subtotal,Total,Created at,\
+Lineitem quantity,Lineitem name,Lineitem price,Billing Zip,Notes
+#1001,a@example.org,paid,2026-03-29 01:30:00 +0100,EUR,53.91,59.90,2026-03-29 01:29:59 +0100,\
+1,"Mug, blue",49.90,'00123,"Hello,
+two lines"
+#1001,,,,,,,2026-03-29 03:30:00 +0200,2,Spoon,2.01,,
+#1002,b@example.org,pending,,EUR,7.00,7.00,2026-04-01 00:00:00 +0000,1,Plate,7.00,'8001,""
+#1003,c@example.org,paid,yesterday,EUR,1.00,1.00,2026-04-01 00:00:01 +0000,1,Fork,1.00,,
+#1004,d@example.org,paid,,EUR,1.00,1.00,2026-04-01 00:00:02 +0000,half,Fork,1.00,,
+"""
+
+
+def test_orders_of_shopify_are_a_row_an_item_with_their_times_and_amounts(tmp_path: Path) -> None:
+    path = write(tmp_path / "orders_export.csv", ORDERS)
+    with ops.read_export(path, profile="shopify") as export:
+        rows = export.pl()
+        bad = export.ledger.unreadable.select("line", "column", "text").rows()
+    assert rows["Name"].to_list() == ["#1001", "#1001", "#1002"]
+    assert rows["Billing Zip"].to_list() == ["'00123", None, "'8001"]
+    assert rows["Total"].to_list() == [Decimal("59.90"), None, Decimal("7.00")]
+    assert rows["Lineitem quantity"].to_list() == [1, 2, 1]
+    assert rows["Notes"].to_list() == ["Hello,\ntwo lines", None, ""]
+    utc = [at.astimezone(UTC).isoformat() for at in rows["Created at"]]
+    assert utc == ["2026-03-29T00:29:59+00:00", "2026-03-29T01:30:00+00:00",
+                   "2026-04-01T00:00:00+00:00"]  # fmt: skip
+    assert rows["Paid at"].to_list()[1:] == [None, None]
+    assert bad == [(6, "Paid at", "yesterday"), (7, "Lineitem quantity", "half")]
+
+
+CHARGES = """id,object,amount,amount_refunded,currency,created,livemode,description
+ch_1,charge,1999,0,usd,2026-03-01 10:00:00,true,
+ch_2,charge,500,500,jpy,2026-03-01 10:00:01,false,"a, b"
+ch_3,charge,19.99,0,usd,2026-03-01 10:00:02,true,
+ch_4,charge,100,0,usd,03/04/2026,true,
+"""
+BALANCE = """balance_transaction_id,created_utc,available_on_utc,currency,gross,fee,net,\
+reporting_category,source_id,customer_facing_amount,automatic_payout_id
+txn_1,2026-03-01 23:59:59,2026-03-03 00:00:00,usd,1234.50,36.10,1198.40,charge,ch_1,1234.50,po_1
+txn_2,2026-03-02 00:00:00,2026-03-04 00:00:00,usd,-20.00,0.00,-20.00,refund,re_1,-20.00,po_1
+txn_3,2026-03-02 00:00:01,2026-03-04 00:00:00,jpy,500,18,482,charge,ch_2,500,
+txn_4,2026-03-02 00:00:02,2026-03-04 00:00:00,kwd,1.005,0.1,0.905,charge,ch_3,1.005,
+txn_5,2026-03-02 00:00:03,2026-03-04 00:00:00,usd,"1,50",0,1.50,charge,ch_4,,
+"""
+
+
+def test_tables_of_stripe_have_whole_amounts_and_times_in_utc(tmp_path: Path) -> None:
+    path = write(tmp_path / "charges.csv", CHARGES)
+    with ops.read_export(path, profile="stripe") as export:
+        rows = export.pl()
+        bad = export.ledger.unreadable.select("line", "column", "text").rows()
+    assert rows.select("id", "amount", "amount_refunded", "livemode").rows() == [
+        ("ch_1", 1999, 0, True), ("ch_2", 500, 500, False),
+    ]  # fmt: skip
+    assert rows["created"][0].astimezone(UTC).isoformat() == "2026-03-01T10:00:00+00:00"
+    assert bad == [(4, "amount", "19.99"), (5, "created", "03/04/2026")]
+
+
+def test_a_balance_report_of_stripe_adds_up_in_units_of_each_currency(tmp_path: Path) -> None:
+    path = write(tmp_path / "balance.csv", BALANCE)
+    with ops.read_export(path, profile="stripe_balance") as export:
+        apart = "select count(*) from rows where gross - fee <> net"
+        assert export.sql(apart).fetchall() == [(0,)]
+        sums = "select currency, sum(net) from rows group by currency order by currency"
+        assert export.sql(sums).fetchall() == [
+            ("jpy", Decimal(482)), ("kwd", Decimal("0.905")), ("usd", Decimal("1178.40")),
+        ]  # fmt: skip
+        created = export.pl()["created_utc"].to_list()
+        bad = export.ledger.unreadable.select("line", "column", "text").rows()
+    assert created[0].astimezone(UTC).isoformat() == "2026-03-01T23:59:59+00:00"
+    assert bad == [(6, "gross", "1,50")]

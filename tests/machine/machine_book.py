@@ -12,6 +12,11 @@ FITTING = {"requeue": ("dead", "cancelled"), "discard": ("dead",), "cancel": ("p
 FAR = 10**18
 
 
+def same_key(one: Row, other: Row) -> bool:
+    """Whether two jobs have one idempotency key that was given."""
+    return bool(one["key"]) and (one["topic"], one["key"]) == (other["topic"], other["key"])
+
+
 class BookModel(LeaseModel):
     """All verbs of a book."""
 
@@ -20,7 +25,18 @@ class BookModel(LeaseModel):
         for label in self.as_observed(there):
             getattr(self, rule)(label)
 
+    def has_free_key(self, label: str) -> bool:
+        """Whether no other job of its key is open or done: the open one of a key, else the newest,
+        stands for it."""
+        job = self.jobs[label]
+        named = [n for n, one in self.jobs.items() if same_key(one, job)]
+        still = [n for n in named if self.jobs[n]["status"] not in FINAL]
+        stands = (still or named or [label])[-1]
+        return stands == label or self.jobs[stands]["status"] in FITTING["requeue"]
+
     def requeue(self, label: str) -> None:
+        if not self.has_free_key(label):
+            return
         self.jobs[label] |= {"attempts": 0, "rescues": 0}
         self.expiry(self.jobs[label])
         self.free(label, "job.requeued")
@@ -34,6 +50,20 @@ class BookModel(LeaseModel):
         elif not self.jobs[label]["cancel"]:
             self.jobs[label]["cancel"] = True
             self.tell("job.cancel_requested", label)
+
+    def repair(self, plan: str, steps: list[Row]) -> None:
+        """The steps of a plan that fit: entries first, then jobs that are there, then new ones."""
+        for step in steps:
+            if "key" in step and step["forget"]:
+                self.invalidate(step["key"])
+            elif "key" in step:
+                self.put(step["key"], 7)
+        for rule in ("requeue", "cancel"):
+            for step in steps:
+                if step.get("rule") == rule:
+                    getattr(self, rule)(step["job"])
+        self.enqueue([step["new"] for step in steps if "new" in step])
+        self.tell("plan.applied", plan)
 
     def switch(self, topic: str, pause: bool) -> bool:
         """Pause or resume; False where it was so before."""

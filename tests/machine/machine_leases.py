@@ -57,7 +57,7 @@ class LeaseModel(Model):
             job |= {"attempts": job["attempts"] + 1, "result": "fine"}
             return self.finish(label, "done", "job.done")
         if job["cancel"] and kind != "dead":
-            job["error"] = "E"
+            job["error"] = "E" if kind == "retry" else job["error"]
             return self.finish(label, "cancelled", "job.cancelled")
         if kind == "snooze":
             return self.free(label, "job.snoozed", None if until else after or 0, until)

@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule, run_state_machine_as_test
 from machine_order import Row
-from machine_rules import JobRules, put_of, silent
+from machine_repairs import Repairs
+from machine_rules import put_of, silent
 from machine_wishes import (
     FAULTY,
     KEYS,
@@ -27,7 +28,7 @@ has_jobs = precondition(lambda self: bool(self.model.jobs))
 has_leases = precondition(lambda self: bool(self.taken))
 
 
-class BookMachine(JobRules):
+class BookMachine(Repairs):
     """What can be done to a book."""
 
     @initialize(
@@ -103,6 +104,7 @@ class BookMachine(JobRules):
         elif self.layout.state.exists():
             checkpoints.make(self.layout, to_text(self.clock.moment().now))
             compress_closed(self.layout)
+            self.lasting = []  # what a checkpoint saw is not lost
 
 
 def live(examples: int, steps: int, **more: Any) -> None:

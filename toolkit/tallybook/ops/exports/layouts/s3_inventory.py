@@ -1,7 +1,10 @@
 """S3 Inventory: a manifest, and CSV without a header, ORC or Parquet; keys in CSV are URL-encoded.
+The names of columns are those of the format: LastModifiedDate, else last_modified_date.
 
 https://docs.aws.amazon.com/AmazonS3/latest/userguide/storage-inventory-location.html
 """
+
+import re
 
 from tallybook.errors import BadInput
 from tallybook.ops.exports import manifests
@@ -17,6 +20,13 @@ _RULES = {
     "Size": Rule("integer", null=_ABSENT),
     "LastModifiedDate": Rule("timestamp", null=_ABSENT),
     "IsMultipartUploaded": Rule("boolean", null=_ABSENT),
+}
+_COLUMNAR = {
+    "is_latest": Rule("boolean"),
+    "is_delete_marker": Rule("boolean"),
+    "size": Rule("integer"),
+    "last_modified_date": Rule("timestamp"),
+    "is_multipart_uploaded": Rule("boolean"),
 }
 _FORMATS = {"CSV": "csv", "ORC": "orc", "Parquet": "parquet"}
 
@@ -43,7 +53,9 @@ def _listed(found: Found) -> Listed | None:
     if not form:
         raise BadInput(f"{manifest.name}: the format {said['fileFormat']} is not known")
     if form != "csv":
-        return Listed(parts, format=form)
+        there = set(re.findall(r"\w+", said.get("fileSchema", "")))
+        typed = {name: rule for name, rule in _COLUMNAR.items() if name in there}
+        return Listed(parts, rules=typed, format=form)
     columns = tuple(name.strip() for name in said["fileSchema"].split(","))
     rules = {name: rule for name, rule in _RULES.items() if name in columns}
     return Listed(parts, columns, rules, format=form)
