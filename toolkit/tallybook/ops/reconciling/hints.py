@@ -49,8 +49,9 @@ def warnings(
     found += [*local.warnings, *cloud.warnings]
     for side in (local, cloud):
         if side.bad:
-            found.append(f"{len(side.bad)} rows of {side.source} cannot be read; rows that seem to "
-                         f"be missing there may be among them")  # fmt: skip
+            rows = "1 row" if len(side.bad) == 1 else f"{len(side.bad):,} rows"
+            found.append(f"{rows} of {side.source} cannot be read; rows that seem to be missing "
+                         "there may be among them")  # fmt: skip
     if told and statuses["only_local"] and statuses["only_cloud"]:
         found += _keys_would_meet(room, columns)
     if not columns.compared:
