@@ -20,7 +20,6 @@ from tallybook.ops.imports.texts import BadRow, Text
 
 _SQL = Path(__file__).parent / "sql"
 _EXAMPLES = 3
-_HEAD = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +149,8 @@ class _Reader:
     def _insert_once(self, text: Text) -> None:
         asked = cells.select(self._profile, text)
         if text.columns is None:
-            self._set("usual_names", self._usual_names(text, asked.params["objects"]))
+            known = {"lines": text.first_lines(), "objects": asked.params["objects"]}
+            self._run(statement("usual_names"), known)
         typed = statement("type_events" if self._of_events else "type_jobs")
         try:
             self._db.execute(f"insert into rows with cells as ({asked.sql}) {typed}", asked.params)
@@ -159,15 +159,6 @@ class _Reader:
         except duckdb.Error as error:
             told = str(error).splitlines()[0]
             raise BadInput(f"{text.source} cannot be read: {told}") from error
-
-    def _usual_names(self, text: Text, objects: Sequence[str]) -> list[list[list[str]]]:
-        """The names that the first objects of a text have: a row that has the same, and so each of
-        them once, needs no further look."""
-        with text.plain.open("rb") as file:
-            lines = file.read(_HEAD).decode("utf-8-sig", "replace").split("\n")
-        asked = {"lines": lines, "objects": list(objects)}
-        found: list[list[list[str]]] = self._run(statement("usual_names"), asked)[0][0]
-        return found
 
     # mapping
 

@@ -11,6 +11,7 @@ import duckdb
 from tallybook.ops.imports.profile import Reading
 
 SHOWN = 200
+_HEAD = 1 << 16
 _NOTHING = "\x01"
 
 
@@ -54,6 +55,11 @@ class Text:
             "comment": self.reading.comment,
         }
         return _READ if is_csv else _READ.replace("comment = $comment", "comment = ''"), given
+
+    def first_lines(self) -> list[str]:
+        """How the text begins, by lines; the last one may be cut."""
+        with self.plain.open("rb") as file:
+            return file.read(_HEAD).decode("utf-8-sig", "replace").split("\n")
 
     def line_of(self, rows: Iterable[int]) -> dict[int, int]:
         """The line where each of these rows begins; rows count from 0 as the reader gives them."""
