@@ -62,36 +62,6 @@ def test_trailing_delimiters_make_no_column(tmp_path: Path, text: str) -> None:
     assert "delimiter" in warnings(path)
 
 
-@pytest.mark.parametrize("end", ["", '"q"'], ids=["plain", "quoted"])
-def test_trailing_delimiters_far_below_the_header_are_said_with_their_line(
-    tmp_path: Path, end: str
-) -> None:
-    lines = ["id,x", *(f"{n},a" for n in range(1000)), "y,b,,", "z,c,", f"end,{end}"]
-    path = write(tmp_path / "a.csv", "\n".join(lines) + "\n")
-    assert len(cells(path)[1]) == 1003
-    said = "a row ends in a delimiter with nothing behind it 2 times, first at line 1002"
-    assert said in warnings(path)
-
-
-@pytest.mark.parametrize(
-    ("rows", "times"),
-    [
-        ('1,"b, c"\n2,\n3,d\n', 0),
-        ('1,"b, c"\n2,\n3,d,\n', 1),
-        ('1,"b,\nc"\n2,\n3,"d,"\n', 0),
-        ('1,"b,\nc"\r\n2,,\r\n3,\n4,e,', 2),
-        ("1,b\n2,,\n3,\n", 1),
-        ('1,""\n"2,",\n3,"a,"",b"\n', 0),
-    ],
-)
-def test_a_last_cell_without_a_value_is_no_trailing_delimiter(
-    tmp_path: Path, rows: str, times: int
-) -> None:
-    path = write(tmp_path / "a.csv", "id,x\n" + "0,a\n" * 300 + rows)
-    assert cells(path)[1][-1][0] in ("3", "4")
-    assert f"behind it {times} times" in (warnings(path) or "behind it 0 times")
-
-
 def test_rows_that_end_as_their_header_does_are_said_once(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "id,x,\n" + "1,a,\n" * 1000)
     assert warnings(path).count("delimiter") == 1

@@ -16,7 +16,6 @@ from tallybook.ops.exports.profile import MEBIBYTE, Limits
 from tallybook.ops.exports.target import Given, Target
 from tallybook.ops.exports.texts import Text
 
-_CHUNK = 1 << 20
 _OWN_QUOTE = '"'
 _BUFFER = 32 * MEBIBYTE  # a thread has a few; DuckDB would make them 16 times the largest row
 _FAST = """read_csv(
@@ -40,15 +39,11 @@ class NotAsItLies(Exception):
 
 @dataclass(slots=True)
 class Taken:
-    """What became of the rows of one text beside those in the target, and what is to be said.
-
-    ``marks`` are the delimiters in those that are bad.
-    """
+    """What became of the rows of one text beside those in the target, and what is to be said."""
 
     bad: list[BadRow] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
     said: list[str] = field(default_factory=list)
-    marks: int = 0
 
 
 def take(
@@ -128,8 +123,7 @@ def _fast(
         target.take(_FAST, given, at)
         taken = _rejected(connection, text, found, target)
         again = bool(found.header) and target.holds(before, at, found.columns)
-        marks = (target.rows - before) * (len(at) - 1) + (taken.marks if taken else 0)
-        if taken is None or again or not _has(connection, text, found, limits, given, marks):
+        if taken is None or again:
             connection.execute("rollback")
             target.rows = before
             return None
@@ -150,54 +144,6 @@ def _forget(connection: duckdb.DuckDBPyConnection, given: Given) -> None:
         connection.execute(f"drop table if exists {given[name]}")
 
 
-def _has(
-    connection: duckdb.DuckDBPyConnection, text: Text, found: Found, limits: Limits, given: Given,
-    marks: int,
-) -> bool:  # fmt: skip
-    """Whether a text has so many delimiters between its cells. A row that has one more, and nothing
-    behind it, is taken by DuckDB without a word."""
-    if found.trails:
-        return True
-    there = _marks(text.path, found, limits)
-    if there == marks or (text.look.quoted and not _end_lines(text, found)):
-        return True
-    return text.look.quoted and there == marks + _inside(connection, found, given)
-
-
-def _inside(connection: duckdb.DuckDBPyConnection, found: Found, given: Given) -> int:
-    """How many delimiters stand inside of cells, by a second look."""
-    _forget(connection, given)
-    cells = " || ".join(f"coalesce(r{r}, '')" for r in range(len(found.columns)))
-    query = f"select sum(len({cells}) - len(replace({cells}, $delimiter, ''))) from {_FAST}"  # noqa: S608 - our names
-    ((letters,),) = connection.execute(query, given).fetchall()
-    return int(letters or 0) // len(found.delimiter)
-
-
-def _marks(path: Path, found: Found, limits: Limits) -> int:
-    """How many delimiters a text has below its header."""
-    first = next(rows_of(path, found, limits, doubled_ends=False), None)
-    mark = found.delimiter.encode()
-    return sum(chunk.count(mark) for chunk in _chunks(path, first.offset)) if first else 0
-
-
-def _end_lines(text: Text, found: Found) -> bool:
-    """Whether a delimiter stands before an end of a line, be it inside quotes."""
-    mark = found.delimiter.encode()
-    ends = [mark + end[:1] for end in text.look.ends]
-    for chunk in _chunks(text.path, 0):
-        if any(end in chunk for end in ends) or chunk.endswith(mark):
-            return True
-    return False
-
-
-def _chunks(path: Path, offset: int) -> Iterator[bytes]:
-    """A text from a byte on; no end of a line is torn from what stands before it."""
-    with path.open("rb") as file:
-        file.seek(offset)
-        while chunk := file.read(_CHUNK):
-            yield chunk + file.readline()
-
-
 def _rejected(
     connection: duckdb.DuckDBPyConnection, text: Text, found: Found, target: Target
 ) -> Taken | None:
@@ -208,11 +154,11 @@ def _rejected(
             return None
         had = _FOUND.search(reason)
         why = _ragged(int(had[1]), found) if had else reason
-        first.setdefault(offset, (why, words or ""))
+        first.setdefault(offset, (why, (words or "")[:SHOWN]))
     lines = texts.lines_at(text.path, list(first))
-    taken = Taken(marks=sum(words.count(found.delimiter) for _, words in first.values()))
+    taken = Taken()
     for (offset, (why, words)), line in zip(first.items(), lines, strict=True):
-        taken.bad.append(BadRow(line, why, words[:SHOWN], text.name, offset))
+        taken.bad.append(BadRow(line, why, words, text.name, offset))
     return taken
 
 
