@@ -56,7 +56,8 @@ class Target:
         *,
         typed: bool,
     ) -> None:
-        prepare(connection)
+        if typed or any(rule.rewrites for rule in (*rules.values(), every)):
+            prepare(connection)
         self._connection, self.name, self._rules, self.is_typed = connection, name, rules, typed
         self._every = every
         self.columns: list[str] = []
