@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 
 from tallybook.ops import memory
-from tallybook.ops.exports import choosing, columns, reading, suspicions
+from tallybook.ops.exports import choosing, columns, reading, suspicions, target
 from tallybook.ops.exports.account import Reading
 from tallybook.ops.exports.columns import Column
 from tallybook.ops.exports.ledger import BadRow
@@ -62,6 +62,7 @@ def inspect(path: str | Path, profile: Profile | None = None) -> Inspected:
         memory.connect(Path(folder), how.limits.memory) as connection,
         interruptible(connection),
     ):
+        target.prepare(connection)
         found = reading.load(connection, "read", path, Path(folder) / "aside", how)
         return _inspected(connection, found, how)
 
@@ -69,8 +70,8 @@ def inspect(path: str | Path, profile: Profile | None = None) -> Inspected:
 def _inspected(
     connection: duckdb.DuckDBPyConnection, found: Reading, profile: Profile
 ) -> Inspected:
-    target = found.target
-    looked = tuple(columns.look(connection, target, at) for at in range(len(target.columns)))
+    width = len(found.target.columns)
+    looked = tuple(columns.look(connection, found.target, at) for at in range(width))
     rows = found.rows + len(found.bad)
     said = [*found.warnings, *suspicions.counts(found.source, rows, profile.last_rows)]
     said += [words for column in looked for words in column.suspicious()]
@@ -84,7 +85,7 @@ def _inspected(
         bad=tuple(found.bad),
         columns=looked,
         suspicious=tuple(said),
-        known=tuple(_known(target.columns)),
+        known=tuple(_known(found.target.columns)),
         profile=_text(found, looked, rows),
     )
 
