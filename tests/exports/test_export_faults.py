@@ -7,6 +7,7 @@ import json
 from decimal import Decimal
 from pathlib import Path
 
+import polars
 import pytest
 from export_steps import cells, dynamodb, reading, unreadable, warnings, write
 
@@ -81,12 +82,19 @@ def test_a_quoted_cell_may_end_in_a_newline(tmp_path: Path) -> None:
     assert cells(path)[1] == [["1", "a\n"], ["2", "\r\n"]]
 
 
-def test_ids_that_a_spreadsheet_shortened_stop_a_comparison_by_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "rule", [{}, {"ignore_case": True}, {"type": "decimal"}, {"space": "trim"}], ids=str
+)
+def test_ids_that_a_spreadsheet_shortened_stop_a_comparison_by_them(
+    tmp_path: Path, rule: dict[str, object]
+) -> None:
     good = write(tmp_path / "a.csv", "id,x\n9912140633506421,1\n")
     bad = write(tmp_path / "b.csv", "id,x\n1,0\n9.91214E+15,1\n")
+    frame = polars.read_csv(bad, infer_schema=False)
     assert "damaged ids? 1 cells" in warnings(bad)
-    with pytest.raises(IncompleteInput, match=r"damaged ids: 1 cells .* like 9\.91214E\+15"):
-        reconcile(good, bad, key="id")
+    for sides in ((good, bad), (bad, bad), (frame, good)):
+        with pytest.raises(IncompleteInput, match=r"damaged ids: 1 cells .* like 9\.91214E\+15"):
+            reconcile(*sides, key="id", columns={"id": rule})
     assert reconcile(bad, bad, key="x").statuses["match"] == 2, "they are no key there"
 
 

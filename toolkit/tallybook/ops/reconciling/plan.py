@@ -90,9 +90,9 @@ _STATUS: Final = """case
 
 def keyed(sides: Sides, columns: Columns, part: int = 0, parts: int = 1) -> str:
     """One row a key that does not match, and one of all that match: status, k0, …, how many rows
-    each side has of it, and whether a header is among them. Rows without a whole key are one group,
-    ``apart``. Of several ``parts``, which the hash of a key tells, the first makes the table and
-    the others add to it."""
+    each side has of it, whether a header is among them, and whether a key may be an id that was
+    shortened. Rows without a whole key are one group, ``apart``. Of several ``parts``, which the
+    hash of a key tells, the first makes the table and the others add to it."""
     into = "insert into keyed" if part else "create or replace table keyed as"
     marks = _marks(columns.keys)
     some = f" where hash({marks}) % {parts} = {part}" if parts > 1 else ""
@@ -115,13 +115,23 @@ def keyed(sides: Sides, columns: Columns, part: int = 0, parts: int = 1) -> str:
         from rows_of_both group by {marks}
     ),
     judged as (
-        select {marks}, local_rows, cloud_rows, again, {_STATUS} as status from grouped
+        select
+            {marks}, local_rows, cloud_rows, again, {_STATUS} as status,
+            {" or ".join(map(_may_be_shortened, columns.keys))} as shortened
+        from grouped
     )
     select
-        status, {kept}, bool_or(again) as again,
+        status, {kept}, bool_or(again) as again, bool_or(shortened) as shortened,
         cast(sum(local_rows) as bigint) as local_rows, cast(sum(cloud_rows) as bigint) as cloud_rows
     from judged
     group by {_listed(str(at) for at in range(1, 2 + len(columns.keys)))}"""
+
+
+def _may_be_shortened(key: Column) -> str:
+    """SQL of whether a key has the mark of 9.91E+15; of a type or another case it is lost."""
+    if key.rule.kind != "text" or key.rule.ignore_case:
+        return "true"
+    return f"coalesce(contains({key.mark}, 'E+'), false)"
 
 
 def _keyed(side: Side, columns: Columns) -> str:
