@@ -13,6 +13,7 @@ from test_live_files import mounted
 
 from tallybook import Book
 from tallybook.book import New
+from tallybook.book.repairing import Step
 from tallybook.book.reserve import Reserve
 from tallybook.clock import to_text
 from tallybook.errors import NoRoom, QueueFull
@@ -48,6 +49,25 @@ def test_a_batch_is_taken_whole_or_not_at_all(tmp_path: Path, clock: FakeClock) 
             book.enqueue_many([New("b", 0), *(New("a", n) for n in range(4))])
         assert told.value.place == 4
         assert book.counts() == {}
+
+
+@pytest.mark.parametrize(("status", "rule", "is_full"), [("cancelled", "requeue", True),
+                                                      ("pending", "cancel", False)])  # fmt: skip
+def test_a_plan_counts_what_its_own_steps_bring_back_and_take_away(
+    tmp_path: Path, clock: FakeClock, status: str, rule: str, is_full: bool
+) -> None:
+    with bounded(tmp_path, clock, "max_pending = 1") as book:
+        there = book.enqueue("a", 1).job_id
+        if status == "cancelled":
+            book.steer("cancel", [there], "by hand")
+        new = New("a", 2, "plan 1", enqueued_from="plan 1")
+        steps = [Step(1, job_id=there, job_status=status, rule=rule), Step(2, new=new)]
+        if is_full:
+            with pytest.raises(QueueFull):
+                book.repair("1", steps, "applied")
+            steps.pop()
+        book.repair("1", steps, "applied")
+        assert book.counts()["a"]["pending"] == 1
 
 
 def test_bytes_of_payloads_are_bounded_too_and_freed_by_a_claim(

@@ -21,17 +21,22 @@ from tallybook.layout import Layout
 from tallybook.settings import Settings
 
 _RECENT = timedelta(minutes=2)
+_MORE = {"job.requeued": 1, "job.cancelled": -1, "job.dead": -1}
 
 
 class Depths:
-    """How deep each bounded topic is, as one enqueue goes on."""
+    """How deep each bounded topic is, as one enqueue goes on; ``earlier`` are the events of pending
+    jobs that stand before it in the same change."""
 
-    def __init__(self, store: Store, settings: Settings) -> None:
+    def __init__(self, store: Store, settings: Settings, earlier: Iterable[Event] = ()) -> None:
         self._store = store
         self._settings = settings
         self._before: dict[str, tuple[int, int]] = {}
         self._more: dict[str, tuple[int, int]] = {}
         self._bytes: dict[str, int] = {}
+        for event in earlier:
+            if event.name in _MORE:
+                self._count(event["topic"], _MORE[event.name], self._size(event["job_id"]))
 
     def take(self, place: int, events: Sequence[Event]) -> None:
         """The events of the job at ``place`` of the enqueue. Raises QueueFull where it is one too
@@ -42,15 +47,21 @@ class Depths:
             return
         self._bytes[first["job_id"]] = len(orjson.dumps(first.get("payload")))
         sizes = [self._size(event["job_id"]) for event in events]
-        number, size = self._more.get(topic, (0, 0))
-        more = (number + 2 - len(events), size + 2 * sizes[0] - sum(sizes))
-        self._more[topic] = more
+        more = self._count(topic, 1, sizes[0])
+        for size in sizes[1:]:
+            more = self._count(topic, -1, size)
         limits = {name: getattr(rules, name) for name in ("max_pending", "max_pending_bytes")}
         for (name, limit), depth, asked in zip(
             limits.items(), self._depth(topic), more, strict=True
         ):
             if 0 < limit < depth + asked:
                 raise QueueFull(topic, name, depth=depth, asked=asked, limit=limit, place=place)
+
+    def _count(self, topic: str, more: int, size: int) -> tuple[int, int]:
+        """Take one pending job more, or one less; how many jobs and bytes are asked for by now."""
+        number, bytes_ = self._more.get(topic, (0, 0))
+        self._more[topic] = (number + more, bytes_ + more * size)
+        return self._more[topic]
 
     def _depth(self, topic: str) -> tuple[int, int]:
         if topic not in self._before:

@@ -28,9 +28,11 @@ _GIVEN_UP = (Status.DEAD, Status.CANCELLED)
 
 
 def enqueue(
-    store: Store, moment: Moment, jobs: Sequence[dict[str, Any]], settings: Settings
-) -> list[Event]:
-    """The events of an enqueue: new jobs, or the first ones with their keys.
+    store: Store, moment: Moment, jobs: Sequence[dict[str, Any]], settings: Settings,
+    earlier: Iterable[Event] = (),
+) -> list[Event]:  # fmt: skip
+    """The events of an enqueue: new jobs, or the first ones with their keys. ``earlier`` are those
+    that stand before it in the same change.
 
     Behind a job come the events of those that it supersedes. They withhold from the log what it
     is not to keep of their topic. Raises KeyConflict where a key belongs to a job with another
@@ -51,13 +53,15 @@ def enqueue(
             known.setdefault(key, (event["job_id"], job["payload_digest"]))
         events.append(event)
     if any("keep_latest" in job for job in jobs) or settings.is_bounded:
-        events = _ordered(store, events, settings)
+        events = _ordered(store, events, settings, earlier)
     return _withholding(events, settings)
 
 
-def _ordered(store: Store, enqueued: list[Event], settings: Settings) -> list[Event]:
+def _ordered(
+    store: Store, enqueued: list[Event], settings: Settings, earlier: Iterable[Event]
+) -> list[Event]:
     """The events of an enqueue, each with those of the jobs that it supersedes behind it."""
-    latest, depths = Latest(store), Depths(store, settings)
+    latest, depths = Latest(store), Depths(store, settings, earlier)
     events: list[Event] = []
     for place, event in enumerate(enqueued):
         is_new = event.name == "job.enqueued"

@@ -66,7 +66,7 @@ def repaired(
         if step.rule in ("cancel", "bury"):
             events += _ended(jobs[step.job_id], step, settings, told)
     new = [step.new.checked(settings) for step in fitting if step.new]
-    events += changes.enqueue(store, moment, new, settings) if new else []
+    events += changes.enqueue(store, moment, new, settings, events) if new else []
     numbers = [step.number for step in fitting]
     return [*events, Event("plan.applied", {"plan": plan, "reason": reason, "steps": numbers})]
 
