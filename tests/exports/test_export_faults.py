@@ -11,8 +11,11 @@ import polars
 import pytest
 from export_steps import cells, dynamodb, reading, unreadable, warnings, write
 
+from tallybook import ops
 from tallybook.errors import IncompleteInput
 from tallybook.ops import reconcile
+from tallybook.ops.exports import choosing
+from tallybook.ops.exports.profile import Profile
 
 
 def test_ids_keep_their_zeros_and_all_their_digits(tmp_path: Path) -> None:
@@ -75,6 +78,25 @@ def test_a_quoted_empty_cell_behind_the_last_column_is_a_cell_too_many(
     path = write(tmp_path / "a.csv", f'id,x\n1,a\n2,b,""\n{more}')
     ((line, _, reason, _),) = unreadable(path)
     assert (line, reason) == (3, "3 cells where the header has 2")
+
+
+def numbers(column: str) -> Profile:
+    """A profile in which one column is integer."""
+    return choosing.parse("p", {"columns": {column: {"type": "integer"}}}, "p")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_bad_row_has_its_own_line_byte_and_text_whatever_ends_lines(
+    tmp_path: Path, end: str
+) -> None:
+    lines = ["id,x", "1,a", "z", "2,b", "", "y", "3,c", "", "", "x,1,2", "4,no"]
+    path = write(tmp_path / "a.csv", end.join(lines) + end)
+    with ops.read_export(path, profile=numbers("x")) as export:
+        told = export.ledger.unreadable.select("line", "offset", "text").rows()
+    starts = [len(end.join([*lines[:at], ""])) for at in range(len(lines))]
+    bad = [(at + 1, starts[at], lines[at]) for at in (2, 5, 9)]
+    cells_ = [(at + 1, starts[at], lines[at][2:]) for at in (1, 3, 6, 10)]
+    assert sorted(told) == sorted([*bad, *cells_])
 
 
 def test_a_quoted_cell_may_end_in_a_newline(tmp_path: Path) -> None:

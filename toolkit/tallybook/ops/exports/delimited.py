@@ -149,12 +149,14 @@ def _rejected(
 ) -> Taken | None:
     first: dict[int, tuple[str, str]] = {}
     refused = connection.execute(_REJECTED, [f"{target.name}_rejected"]).fetchall()
-    for offset, kind, reason, words in refused:
-        if kind not in _SURE or (words or "").rstrip("\r\n").endswith(found.delimiter):
+    for byte, kind, reason, text_ in refused:
+        words = (text_ or "").lstrip("\r\n")  # the end of the row before, and blank lines
+        offset = byte + len(text_ or "") - len(words)
+        if kind not in _SURE or words.rstrip("\r\n").endswith(found.delimiter):
             return None
         had = _FOUND.search(reason)
         why = _ragged(int(had[1]), found) if had else reason
-        first.setdefault(offset, (why, (words or "")[:SHOWN]))
+        first.setdefault(offset, (why, words[:SHOWN]))
     lines = texts.lines_at(text.path, list(first))
     taken = Taken()
     for (offset, (why, words)), line in zip(first.items(), lines, strict=True):
