@@ -8,7 +8,7 @@ import signal
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from threading import Thread, current_thread, main_thread
+from threading import Event, Thread, current_thread, main_thread
 
 import duckdb
 
@@ -18,29 +18,32 @@ _SAID = "Query interrupted"
 @contextmanager
 def interruptible(connection: duckdb.DuckDBPyConnection | None = None) -> Iterator[None]:
     """Raise KeyboardInterrupt where a query inside was interrupted; one of ``connection`` ends at
-    once, another where DuckDB looks next."""
+    once, another where DuckDB looks next. Whatever DuckDB says once Ctrl-C was heard, of a
+    transaction that is aborted or data that cannot be read, is what became of that."""
+    came = Event()
     try:
-        with _heard(connection) if connection else nullcontext():
+        with _heard(connection, came) if connection else nullcontext():
             yield
     except duckdb.InterruptException:
         raise KeyboardInterrupt from None
-    except RuntimeError as error:
-        if _SAID not in str(error):
+    except (RuntimeError, duckdb.Error) as error:
+        if not came.is_set() and _SAID not in str(error):
             raise
         raise KeyboardInterrupt from None
 
 
 @contextmanager
-def _heard(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+def _heard(connection: duckdb.DuckDBPyConnection, came: Event) -> Iterator[None]:
     """Interrupt what ``connection`` does as soon as this process gets SIGINT, whose number Python
-    writes to a socket at once. Signals are the main thread's: in another, nothing is done."""
+    writes to a socket at once, and set ``came``. Signals are the main thread's: in another, nothing
+    is done."""
     if current_thread() is not main_thread():
         yield
         return
     told, heard = socket.socketpair()
     told.setblocking(False)
     before = signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)
-    listener = Thread(target=_listen, args=(heard, connection), daemon=True)
+    listener = Thread(target=_listen, args=(heard, connection, came), daemon=True)
     listener.start()
     try:
         yield
@@ -51,8 +54,9 @@ def _heard(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
         heard.close()
 
 
-def _listen(heard: socket.socket, connection: duckdb.DuckDBPyConnection) -> None:
+def _listen(heard: socket.socket, connection: duckdb.DuckDBPyConnection, came: Event) -> None:
     while numbers := heard.recv(64):
         if signal.SIGINT in numbers:
+            came.set()
             with suppress(duckdb.ConnectionException):  # closed: there is nothing to interrupt
                 connection.interrupt()

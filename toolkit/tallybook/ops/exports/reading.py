@@ -1,7 +1,7 @@
 """From the place of an export to a target full of rows, each row of it or in the ledger."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -69,7 +69,8 @@ def _in_order(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     try:
         yield
     finally:
-        connection.execute(f"set {_ORDER} = {'true' if kept else 'false'}")
+        with suppress(duckdb.ConnectionException):  # Ctrl-C closed it
+            connection.execute(f"set {_ORDER} = {'true' if kept else 'false'}")
 
 
 class _Loader:

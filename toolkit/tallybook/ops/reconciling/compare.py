@@ -66,11 +66,12 @@ def reconcile(
     )
     room = Room(Path(out) if out else None, memory, progress)
     try:
-        try:
-            return _compared(room, (left, right), keys, asked, profile, lying=True)
-        except NotAsItLies:
-            room.drop_all_but(())
-            return _compared(room, (left, right), keys, asked, profile, lying=False)
+        with room.checked():
+            try:
+                return _compared(room, (left, right), keys, asked, profile, lying=True)
+            except NotAsItLies:
+                room.drop_all_but(())
+                return _compared(room, (left, right), keys, asked, profile, lying=False)
     except BaseException:
         room.close()
         raise

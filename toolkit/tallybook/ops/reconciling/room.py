@@ -151,9 +151,10 @@ def _connected(spill: Path, limit: str) -> duckdb.DuckDBPyConnection:
     except duckdb.Error as error:
         words = str(error).splitlines()[0]
         raise BadInput(f"memory {limit!r}: {words}; write it like 2GB or 800MB") from None
-    connection.execute(f"set disabled_optimizers = '{_GUESSING}'")
-    for macros in ("typing_cells", "comparing_cells"):
-        connection.execute(statements.model(macros))
+    with interruptible(connection):
+        connection.execute(f"set disabled_optimizers = '{_GUESSING}'")
+        for macros in ("typing_cells", "comparing_cells"):
+            connection.execute(statements.model(macros))
     return connection
 
 
