@@ -11,6 +11,7 @@ import pytest
 from tallybook import ops
 from tallybook.errors import IncompleteInput
 from tallybook.ops import memory
+from tallybook.ops.exports import dialects
 from tallybook.ops.exports.target import Target
 from tallybook.ops.reconciling import Reconciliation, reconcile
 from tallybook.ops.reconciling import compare as compare_
@@ -148,3 +149,24 @@ def test_null_and_empty_and_where_a_cell_stands_are_told_apart(tmp_path: Path, a
     one, other = pairs[at]
     with compare(tmp_path, f"id,x,y\n1,{one}\n", f"id,x,y\n1,{other}\n") as found:
         assert found.statuses["differs"] == 1
+
+
+@pytest.mark.parametrize("change", ["cut", "gone"])
+@pytest.mark.parametrize(
+    "text", [table(["1,a", "2,b"]), table(["1,a", "id,x", "2,b"])], ids=["lying", "copied"]
+)
+def test_a_file_that_is_cut_or_goes_while_it_is_read_gives_no_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, change: str
+) -> None:
+    find, times = dialects.find, []
+
+    def found(name: str, path: Path, pinned: Any) -> Any:
+        told = find(name, path, pinned)
+        times.append(name)
+        if len(times) == (4 if "id,x\n2" in text else 2):
+            path.unlink() if change == "gone" else path.write_text("id,x\n1,a\n")
+        return told
+
+    monkeypatch.setattr(dialects, "find", found)
+    with pytest.raises(IncompleteInput, match="was changed while it was read"):
+        compare(tmp_path, text, text)

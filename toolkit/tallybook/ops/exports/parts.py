@@ -4,6 +4,7 @@ import glob
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 from tallybook.errors import BadInput, IncompleteInput
 from tallybook.ops import storage
@@ -112,3 +113,27 @@ def _fetched(url: str, aside: Path) -> list[Part]:
         storage.fetch(url, files, path, place)
         found.append(Part(name, place))
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Stamped:
+    """A file that is read more than once, and what tells that it is still the same."""
+
+    path: Path
+    stamp: tuple[int, int]
+
+    @classmethod
+    def of(cls, path: Path) -> Self:
+        """The file as it is now."""
+        return cls(path, _stamp(path))
+
+    def require_same(self) -> None:
+        """Raise IncompleteInput where the file was written to since."""
+        if not self.path.exists() or _stamp(self.path) != self.stamp:
+            raise IncompleteInput(f"{self.path} was changed while it was read; compare again once "
+                                  "nothing writes to it")  # fmt: skip
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns

@@ -26,7 +26,7 @@ from tallybook.ops.exports.account import FileRead, Reading
 from tallybook.ops.exports.layout import Head, Layout, Listed
 from tallybook.ops.exports.layouts import ALL, BY_NAME
 from tallybook.ops.exports.ledger import BadRow
-from tallybook.ops.exports.parts import Part
+from tallybook.ops.exports.parts import Part, Stamped
 from tallybook.ops.exports.profile import Dialect, Profile
 from tallybook.ops.exports.target import Target
 from tallybook.ops.exports.texts import Text
@@ -56,7 +56,8 @@ def load(
     try:
         with _in_order(connection):
             loader = _Loader(connection, name, given, aside, how, typed=typed, lying=lying)
-            return loader.load()
+            with loader.unchanged():
+                return loader.load()
     except OSError as error:
         raise TallybookError(f"cannot read {given}: {error.strerror or error}") from error
 
@@ -104,6 +105,19 @@ class _Loader:
         manifests.require_sums(self._found)
         manifests.require_numbers(self._found)
         return BY_NAME.get(pinned), Listed(self._found.parts)
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Raise IncompleteInput where a file is written to, or goes, while it is read."""
+        stamps = [Stamped.of(part.path) for part in self._listed.parts]
+        try:
+            yield
+        except (OSError, duckdb.IOException):
+            for stamped in stamps:
+                stamped.require_same()
+            raise
+        for stamped in stamps:
+            stamped.require_same()
 
     def load(self) -> Reading:
         reading = self._reading

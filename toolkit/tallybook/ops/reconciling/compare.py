@@ -105,13 +105,26 @@ def _compared(
         room.set(column.variables())
     try:
         _group(room, (local, cloud), columns)
+        statuses = _statuses(room)
+        _detail(room, (local, cloud), columns, statuses)
+        told = _told(room, local, cloud, columns, statuses)
+    except duckdb.IOException:
+        _require_same(local, cloud)
+        raise
     except duckdb.InvalidInputException:
+        _require_same(local, cloud)
         if local.lies or cloud.lies:
             raise NotAsItLies from None
         raise
-    statuses = _statuses(room)
-    _detail(room, (local, cloud), columns, statuses)
-    return _told(room, local, cloud, columns, statuses)
+    _require_same(local, cloud)
+    return told
+
+
+def _require_same(*sides: Side) -> None:
+    """Raise IncompleteInput where a file that is read where it lies was written to meanwhile."""
+    for side in sides:
+        if side.stamped:
+            side.stamped.require_same()
 
 
 def _group(room: Room, sides: tuple[Side, Side], columns: Columns) -> None:
@@ -215,8 +228,6 @@ def _told(
     for side in (local, cloud):
         if side.places:
             side.warnings += suspicions.counts(side.source, rows[side.name], side.last_rows)
-        if side.stamped:
-            side.stamped.require_same()
     warnings = hints.warnings(room, local, cloud, columns, statuses, apart)
     room.drop_all_but(plan.KEPT)
     return Reconciliation(

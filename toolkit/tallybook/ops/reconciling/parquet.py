@@ -10,7 +10,8 @@ import duckdb
 
 from tallybook.errors import BadInput
 from tallybook.ops.exports import kinds, layouts, manifests, parts
-from tallybook.ops.reconciling.reading import Side, Stamped
+from tallybook.ops.exports.parts import Stamped
+from tallybook.ops.reconciling.reading import Side
 
 _NUMBER: Final = "file_row_number"
 

@@ -7,7 +7,6 @@ An unquoted empty CSV cell is null, a quoted one is ''. Nothing is guessed: ids 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
 
 import duckdb
 import polars
@@ -19,6 +18,7 @@ from tallybook.ops.exports.account import Reading
 from tallybook.ops.exports.delimited import NotAsItLies
 from tallybook.ops.exports.jsons import Row
 from tallybook.ops.exports.ledger import BadRow, Place
+from tallybook.ops.exports.parts import Stamped
 from tallybook.ops.exports.places import Places
 from tallybook.ops.exports.profile import Profile
 from tallybook.ops.warehouse import Warehouse
@@ -27,30 +27,6 @@ Table = str | Path | Warehouse
 
 _HEAD = 1 << 20
 _COMPARED = {kind: kind for kind in ("integer", "decimal", "timestamp")} | {"date": "timestamp"}
-
-
-@dataclass(frozen=True, slots=True)
-class Stamped:
-    """A file that is read more than once, and what tells that it is still the same."""
-
-    path: Path
-    stamp: tuple[int, int]
-
-    @classmethod
-    def of(cls, path: Path) -> Self:
-        """The file as it is now."""
-        return cls(path, _stamp(path))
-
-    def require_same(self) -> None:
-        """Raise IncompleteInput where the file was written to since."""
-        if _stamp(self.path) != self.stamp:
-            raise IncompleteInput(f"{self.path} was changed while it was read; compare again once "
-                                  "nothing writes to it")  # fmt: skip
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    status = path.stat()
-    return status.st_size, status.st_mtime_ns
 
 
 @dataclass(slots=True)
