@@ -10,6 +10,7 @@ import pytest
 from ops_logs import Log
 
 from tallybook.cli.main import main
+from tallybook.ops.reconciling import page, reconcile
 
 SUMMARY = ["rows_local", "rows_cloud", "statuses", "changed_cells", "changed_cells_by_column",
            "columns_only_local", "columns_only_cloud", "warnings"]  # fmt: skip
@@ -237,3 +238,22 @@ def test_a_rule_that_cannot_be_is_one_line_and_exit_2(
 ) -> None:
     code, shown, said = run(capsys, *pair, *options)
     assert (code, shown) == (2, "") and words in said and said.count("\n") == 1
+
+
+def test_results_take_the_place_of_older_ones_together_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = polars.DataFrame({"id": ["1", "2"], "x": ["a", "b"]})
+    with reconcile(left, left, key="id") as found:
+        found.write(tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert sorted(before) == ["differences.csv", "reconciliation.json", "report.html", "rows.csv",
+                              "unreadable.csv"]  # fmt: skip
+
+    def full(*_: object, **__: object) -> str:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(page, "html", full)
+    with reconcile(left, left.head(1), key="id") as found, pytest.raises(OSError, match="space"):
+        found.write(tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 import duckdb
@@ -12,6 +13,7 @@ import orjson
 from tallybook import whole
 from tallybook.errors import BadInput
 from tallybook.layout import FOLDER_MODE
+from tallybook.ops import memory
 from tallybook.ops.reconciling import page
 from tallybook.ops.reconciling.result import RELATIONS, Reconciliation
 
@@ -24,11 +26,18 @@ def write(found: Reconciliation, folder: Path, kind: str = "csv") -> list[Path]:
     as ``kind`` (csv, parquet or ndjson); returns the files.
 
     In a CSV null is an empty cell and '' a quoted one, and a cell that a spreadsheet would take for
-    a formula begins with a quote. Raises BadInput where the folder cannot be written.
+    a formula begins with a quote. None takes the place of an older one before all are written.
+    Raises BadInput where the folder cannot be written.
     """
     if kind not in FORMATS:
         raise BadInput(f"no format {kind!r}; choose one of {', '.join(FORMATS)}")
     folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=memory.prefix(), dir=folder) as aside:
+        files = _written(found, Path(aside), kind)
+        return [path.replace(folder / path.name) for path in files]
+
+
+def _written(found: Reconciliation, folder: Path, kind: str) -> list[Path]:
     summary = orjson.dumps(found.as_json(), option=orjson.OPT_INDENT_2)
     files = [whole.put(folder / "reconciliation.json", summary + b"\n")]
     files += [
