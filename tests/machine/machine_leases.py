@@ -60,7 +60,7 @@ class LeaseModel(Model):
             job["error"] = "E" if kind == "retry" else job["error"]
             return self.finish(label, "cancelled", "job.cancelled")
         if kind == "snooze":
-            return self.free(label, "job.snoozed", None if until else after or 0, until)
+            return self.free(label, "job.snoozed", None if until is not None else after or 0, until)
         spent = counted and job["attempts"] + 1 >= rules["attempts"]
         job |= {"attempts": job["attempts"] + counted, "error": "E"}
         if kind == "dead" or spent or self.is_over(job):
