@@ -6,11 +6,14 @@ files to what differs; what it imports is not counted.
 
 from __future__ import annotations
 
+import inspect
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Final
+
+from tests.benchmarks.reconciles import read
 
 _UV: Final = Path(".uv/bin/uv")
 _TIMED: Final = """
@@ -26,16 +29,7 @@ print(time.perf_counter() - start)
 _PEERS: Final = {
     "datacompy": (
         ("datacompy", "polars<2"),
-        """
-import datacompy, polars
-def read(path):
-    is_csv = path.endswith(".csv")
-    frame = polars.read_csv(path, infer_schema=False) if is_csv else polars.read_parquet(path)
-    return frame.with_columns(
-        polars.col("quantity", "score").cast(polars.Int64),
-        polars.col("price").cast(polars.Decimal(38, 9)),
-        polars.col("changed_at").str.to_datetime(time_unit="us", time_zone="UTC"),
-    )""",
+        "import datacompy, polars\n" + inspect.getsource(read),
         'datacompy.PolarsCompare(read(left), read(right), join_columns="id").report()',
     ),
     "pandas merge": (
