@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,13 +15,11 @@ from tallybook.runbook.catalogue import tags_of
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_scheduler_of_jupyterlab_runs_a_runbook_as_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def scheduler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """JupyterLab's scheduler with a database of its own, over the runbooks that we carry."""
     from jupyter_scheduler.environments import CondaEnvironmentManager
-    from jupyter_scheduler.executors import DefaultExecutionManager
-    from jupyter_scheduler.models import CreateJob, DescribeJob
-    from jupyter_scheduler.orm import Job, create_tables
+    from jupyter_scheduler.orm import create_tables
     from jupyter_scheduler.scheduler import Scheduler
 
     monkeypatch.setenv("TALLYBOOK_BOOK", str(ROOT / "data-samples" / "book"))
@@ -29,11 +28,18 @@ def test_the_scheduler_of_jupyterlab_runs_a_runbook_as_it_is(
     monkeypatch.chdir(tmp_path)
     database = f"sqlite:///{tmp_path}/scheduler.sqlite"
     create_tables(database)
-    scheduler = Scheduler(
+    return Scheduler(
         root_dir=str(carried("runbooks")),
         environments_manager=CondaEnvironmentManager(),
         db_url=database,
     )
+
+
+def test_the_scheduler_of_jupyterlab_runs_a_runbook_as_it_is(scheduler: Any) -> None:
+    from jupyter_scheduler.executors import DefaultExecutionManager
+    from jupyter_scheduler.models import CreateJob, DescribeJob
+    from jupyter_scheduler.orm import Job
+
     assert DefaultExecutionManager.validate(
         DefaultExecutionManager, str(carried("runbooks") / "stuck_leases.ipynb")
     )
@@ -53,7 +59,7 @@ def test_the_scheduler_of_jupyterlab_runs_a_runbook_as_it_is(
         paths = scheduler.get_staging_paths(DescribeJob.from_orm(job))
         job_id = job.job_id
     scheduler.copy_input_file("stuck_leases.ipynb", paths["input"])
-    DefaultExecutionManager(job_id, scheduler.root_dir, database, paths).process()
+    DefaultExecutionManager(job_id, scheduler.root_dir, scheduler.db_url, paths).process()
     described = scheduler.get_job(job_id)
     assert (described.status, described.status_message) == ("COMPLETED", None)
     cells = json.loads(Path(paths["ipynb"]).read_text("utf-8"))["cells"]

@@ -63,7 +63,7 @@ def answer(folder: Path, types: dict[str, str]) -> Any:
 def test_a_file_compared_where_it_lies_gives_what_a_copy_of_it_gives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read, dice, tried, until = reading.read, random.Random(SEED), 0, time.monotonic() + SECONDS  # noqa: S311
+    read, dice, tried, until = reading.read, random.Random(SEED), 0, time.monotonic() + SECONDS  # noqa: S311 - by a seed
     monkeypatch.setattr(compare.reading, "read", lambda *given, **how: read(
         *given, **how | {"lying": how["lying"] and may_lie}))  # fmt: skip
     while time.monotonic() < until:

@@ -56,9 +56,8 @@ def reconcile(
     Raises BadInput for an unknown column, contradictory rules or a file that cannot be read, and
     TypeError for a side that is none of these.
     """
-    for name, side in zip(SIDES, (left, right), strict=True):
-        _require_table(name, side)
-    keys = (key,) if isinstance(key, str) else tuple(key)
+    _require_table("local", left)
+    _require_table("cloud", right)
     asked = rules.merged(
         rules.parse(profile.comparing if profile else {}),
         rules.parse({name: {"type": kind} for name, kind in (types or {}).items()}),
@@ -67,14 +66,26 @@ def reconcile(
     room = Room(Path(out) if out else None, memory, progress)
     try:
         with room.checked():
-            try:
-                return _compared(room, (left, right), keys, asked, profile, lying=True)
-            except NotAsItLies:
-                room.drop_all_but(())
-                return _compared(room, (left, right), keys, asked, profile, lying=False)
+            keys = (key,) if isinstance(key, str) else tuple(key)
+            return _either_way(room, (left, right), keys, asked, profile)
     except BaseException:
         room.close()
         raise
+
+
+def _either_way(
+    room: Room,
+    given: tuple[Table, Table],
+    keys: Sequence[str],
+    asked: Mapping[str, Rule],
+    profile: Profile | None,
+) -> Reconciliation:
+    """Compare files where they lie; copied, where DuckDB does not read one as it is written."""
+    try:
+        return _compared(room, given, keys, asked, profile, lying=True)
+    except NotAsItLies:
+        room.drop_all_but(())
+        return _compared(room, given, keys, asked, profile, lying=False)
 
 
 def _require_table(name: str, given: object) -> None:

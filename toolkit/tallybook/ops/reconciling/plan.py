@@ -45,8 +45,6 @@ def cells(side: Side, columns: Columns) -> str:
 
 
 def _typed(side: Side, source: str, columns: Columns) -> str:
-    given = _listed(f"{cells_.given(side, column)} as g_{column.mark}" for column in columns.all)
-    typed = _listed(f"{cells_.typed(column)} as {column.mark}" for column in columns.all)
     nulls = " or ".join(f"g_{column.mark} is null" for column in columns.keys)
     checks = " ".join(
         f"when g_{column.mark} is not null and {column.mark} is null then {column.at(side.name)}"
@@ -59,7 +57,14 @@ def _typed(side: Side, source: str, columns: Columns) -> str:
         {_marks(columns.all)},
         {nulls} as null_key,
         {bad} as bad
-    from (select *, {typed} from (select *, {given} from {source}))"""
+    from {_with_marks(side, source, columns.all)}"""
+
+
+def _with_marks(side: Side, source: str, columns: Sequence[Column]) -> str:
+    """The rows of ``source`` with some columns as given (g_k0, …) and typed (k0, …)."""
+    given = _listed(f"{cells_.given(side, column)} as g_{column.mark}" for column in columns)
+    typed = _listed(f"{cells_.typed(column)} as {column.mark}" for column in columns)
+    return f"(select *, {typed} from (select *, {given} from {source}))"
 
 
 SET_APART: Final = (
@@ -175,12 +180,10 @@ def apart(sides: Sides, columns: Columns) -> Iterator[str]:
 def _unmatched(side: Side, columns: Columns) -> str:
     """The rows of a side whose key does not match: told from the key, so that of all others no
     other cell is typed."""
-    given = _listed(f"{cells_.given(side, key)} as g_{key.mark}" for key in columns.keys)
-    typed = _listed(f"{cells_.typed(key)} as {key.mark}" for key in columns.keys)
     marks = _marks(columns.keys)
     return f"""(
-        select * exclude ({_listed(f"g_{key.mark}" for key in columns.keys)}, {marks})
-        from (select *, {typed} from (select *, {given} from {side.name}))
+        select n, {_raw(side)}{"".join(f", {cell}" for cell in side.cells.values())}
+        from {_with_marks(side, side.name, columns.keys)}
         semi join (select {marks} from keyed where status not in ('match', 'apart')) using ({marks})
     )"""
 

@@ -99,7 +99,7 @@ def read(
     side = Side(name, found.source, target.columns, found.rows, found.bad, found.warnings)
     side.places = Places(connection, found, profile.limits)
     side.cells = {at: f"c{at}" for at in range(len(target.columns)) if target.rule(at).rewrites}
-    side.types = {name: _COMPARED.get(rule.kind, "text") for name, rule in profile.rules.items()}
+    side.types = {one: _COMPARED.get(rule.kind, "text") for one, rule in profile.rules.items()}
     side.last_rows = profile.last_rows
     if target.source:
         _leave(connection, side, found)
