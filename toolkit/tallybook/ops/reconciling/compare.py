@@ -58,11 +58,9 @@ def reconcile(
     """
     _require_table("local", left)
     _require_table("cloud", right)
-    asked = rules.merged(
-        rules.parse(profile.comparing if profile else {}),
-        rules.parse({name: {"type": kind} for name, kind in (types or {}).items()}),
-        rules.parse(columns or {}),
-    )
+    typed: Given = {name: {"type": kind} for name, kind in (types or {}).items()}
+    given = (profile.comparing if profile else {}, typed, columns or {})
+    asked = rules.merged(*map(rules.parse, given))
     room = Room(Path(out) if out else None, memory, progress)
     try:
         with room.checked():
