@@ -84,3 +84,16 @@ def test_a_connection_that_closes_under_the_watch_of_its_progress_ends_the_watch
 
     with memory.watched(far, lambda _: None):
         assert asked.wait(10)
+
+
+def test_what_duckdb_says_once_ctrl_c_was_heard_is_an_interrupt_and_before_it_an_error() -> None:
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        with duckdb.connect() as connection:
+            with pytest.raises(duckdb.TransactionException), interruptible(connection):
+                raise duckdb.TransactionException("aborted")
+            with pytest.raises(KeyboardInterrupt), interruptible(connection):
+                os.kill(os.getpid(), signal.SIGINT)
+                raise duckdb.TransactionException("aborted")
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -170,3 +170,16 @@ def test_a_file_that_is_cut_or_goes_while_it_is_read_gives_no_verdict(
     monkeypatch.setattr(dialects, "find", found)
     with pytest.raises(IncompleteInput, match="was changed while it was read"):
         compare(tmp_path, text, text)
+
+
+def test_keys_are_set_aside_before_they_take_the_memory_of_what_reads_a_file(
+    tmp_path: Path,
+) -> None:
+    text = table(["1,a"])
+    with compare(tmp_path, text, text, memory="900MB") as found:
+        asked = "select parse_formatted_bytes(current_setting('operator_memory_limit'))"
+        ((limit,),) = found.room.all(asked)
+        assert 250e6 < limit < 350e6
+    frame = polars.DataFrame({"id": ["1"]})
+    with reconcile(frame, frame, key="id", memory="900MB") as found:
+        assert found.room.all(asked) == [(None,)], "nothing is read beside"

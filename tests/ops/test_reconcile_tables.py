@@ -196,3 +196,14 @@ def test_a_large_table_is_compared_in_parts_with_the_same_answer(
 def test_too_little_memory_is_said_as_such() -> None:
     with pytest.raises(TallybookError, match=r"too little for it; give it more \(--memory"):
         reconcile(WIDE, WIDE, key="id", memory="1MB")
+
+
+def test_a_frame_that_is_kept_keeps_the_order_of_its_rows(tmp_path: Path) -> None:
+    pieces = [polars.DataFrame({"at": range(at, at + 3000)}) for at in range(0, 300_000, 3000)]
+    frame = polars.concat(pieces, rechunk=False)
+    room = Room(tmp_path)
+    room.connection.execute("set preserve_insertion_order = false")
+    for _ in range(5):
+        room.keep("kept", frame)
+        assert room.frame("from kept")["at"].is_sorted()
+    room.close()

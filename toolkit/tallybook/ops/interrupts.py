@@ -48,7 +48,10 @@ def _heard(connection: duckdb.DuckDBPyConnection, came: Event) -> Iterator[None]
     try:
         yield
     finally:
-        signal.set_wakeup_fd(before)
+        try:
+            signal.set_wakeup_fd(before)
+        except OSError:  # Ctrl-C came as that one was entered or left, and it is closed already
+            signal.set_wakeup_fd(-1)
         told.close()
         listener.join()
         heard.close()
