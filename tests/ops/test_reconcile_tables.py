@@ -198,12 +198,13 @@ def test_too_little_memory_is_said_as_such() -> None:
         reconcile(WIDE, WIDE, key="id", memory="1MB")
 
 
-def test_a_frame_that_is_kept_keeps_the_order_of_its_rows(tmp_path: Path) -> None:
-    pieces = [polars.DataFrame({"at": range(at, at + 3000)}) for at in range(0, 300_000, 3000)]
-    frame = polars.concat(pieces, rechunk=False)
-    room = Room(tmp_path)
-    room.connection.execute("set preserve_insertion_order = false")
-    for _ in range(5):
-        room.keep("kept", frame)
-        assert room.frame("from kept")["at"].is_sorted()
-    room.close()
+def test_what_a_comparison_gives_is_in_order_however_much_it_is() -> None:
+    """DuckDB reads a table of more than one group of rows by several threads."""
+    left = polars.DataFrame({"id": [f"{at:06}" for at in range(200_000)], "x": "a"})
+    right = left.with_columns(x=polars.lit("b"))
+    unread = {"id": "integer", "x": "integer"}
+    with reconcile(left, right, key="id") as found:
+        assert found.rows["key"].is_sorted() and found.differences["key"].is_sorted()
+        assert found.relation("rows").pl()["local_row"].is_sorted()
+    with reconcile(left, right, key="id", types=unread) as found:
+        assert found.unreadable["side"].to_list() == ["local"] * 200_000 + ["cloud"] * 200_000

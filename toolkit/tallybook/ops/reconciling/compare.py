@@ -107,7 +107,7 @@ def _compared(
 ) -> Reconciliation:
     local = _read(room, "local", given[0], None, lying=lying)
     cloud = _read(room, "cloud", given[1], profile, lying=lying)
-    room.connection.execute("set preserve_insertion_order = false")
+    room.keep_order(kept=False)
     typed = rules.parse({name: {"type": kind} for name, kind in cloud.types.items()})
     columns = columns_.match(local, cloud, keys, rules.merged(typed, asked))
     for column in columns.all:
@@ -218,6 +218,7 @@ def _detail(
     statuses["match"] += tolerated
     statuses["differs"] -= tolerated
     statuses["tolerated"] = tolerated
+    room.keep_order(kept=True)
     room.run(plan.rows(columns), stage, 2, 4)
     room.run(plan.differences(columns), stage, 3, 4)
 

@@ -97,12 +97,14 @@ class Room:
         return found
 
     def keep(self, name: str, frame: polars.DataFrame) -> None:
-        """Make a frame a table with its rows in their order."""
-        self.connection.register("given", frame.with_row_index("n"))
-        self.connection.execute(
-            f"create or replace table {name} as select * exclude (n) from given order by n"  # noqa: S608 - our name
-        )
+        """Make a frame a table."""
+        self.connection.register("given", frame)
+        self.connection.execute(f"create or replace table {name} as from given")
         self.connection.unregister("given")
+
+    def keep_order(self, *, kept: bool) -> None:
+        """Whether rows come in the order of their table from now on, which takes more memory."""
+        self.connection.execute(f"set preserve_insertion_order = {'true' if kept else 'false'}")
 
     def drop_all_but(self, kept: Collection[str]) -> None:
         """Forget every table and view but these: their rows need memory."""
